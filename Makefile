@@ -1,0 +1,26 @@
+# The two commands of the README. Each builds its own environment in .venv first.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: reproduce test test-slow clean
+
+reproduce: $(VENV)/.installed
+	$(BIN)/lupi reproduce
+
+test: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright
+	$(BIN)/pytest -n 2 -m "not slow" --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
+
+test-slow: $(VENV)/.installed
+	$(BIN)/pytest -n 2 -m slow
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) .coverage .pytest_cache .ruff_cache .hypothesis

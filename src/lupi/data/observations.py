@@ -1,0 +1,32 @@
+"""Containers: what was seen of a system, and what else is known of it in training."""
+
+import equinox as eqx
+from jaxtyping import Array, Bool, Float
+
+
+class Observations(eqx.Module):
+    """Points of one time series, each with its own time; `mask` says which of them are real.
+
+    Points stand in any order and at any times. Entries behind a false mask are padding, so that
+    series and contexts of different lengths share one array shape, and change no result; they
+    must still be finite numbers.
+    """
+
+    ts: Float[Array, " time"]
+    ys: Float[Array, "time observation"]
+    mask: Bool[Array, " time"]
+
+    def only(self, mask: Bool[Array, " time"]) -> "Observations":
+        """The same points, real only where `mask` is true as well."""
+        return Observations(self.ts, self.ys, self.mask & mask)
+
+
+class Task(eqx.Module):
+    """One system to learn from: its observations, and its privileged information.
+
+    Many tasks are one `Task` whose arrays have a leading axis; functions are written for one task
+    and mapped over that axis by their caller.
+    """
+
+    observations: Observations
+    privileged: Float[Array, " privileged"]

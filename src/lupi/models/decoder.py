@@ -1,0 +1,41 @@
+"""Part 8: latent states back to observations."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+from numpyro.distributions import Normal
+
+
+class Decoder(eqx.Module):
+    """$\\hat y(t) = f_{dec}(L(t), z)$ with its learned uncertainty, as a Normal.
+
+    $\\sigma_y = s + (1 - s)\\,\\mathrm{softplus}(\\cdot)$ with the floor $s$ = `min_scale`, 0.1 in
+    the paper.
+    """
+
+    mlp: eqx.nn.MLP
+    min_scale: float = eqx.field(static=True)
+
+    def __init__(
+        self,
+        latent_state_size: int,
+        *,
+        global_latent_size: int,
+        observation_size: int,
+        hidden_size: int,
+        min_scale: float,
+        key: PRNGKeyArray,
+    ):
+        self.mlp = eqx.nn.MLP(
+            latent_state_size + global_latent_size, 2 * observation_size, hidden_size, 2, key=key
+        )
+        self.min_scale = min_scale
+
+    def __call__(
+        self,
+        latent_state: Float[Array, " latent_state"],
+        global_latent: Float[Array, " global_latent"],
+    ) -> Normal:
+        mean, raw_scale = jnp.split(self.mlp(jnp.concatenate([latent_state, global_latent])), 2)
+        return Normal(mean, self.min_scale + (1 - self.min_scale) * jax.nn.softplus(raw_scale))

@@ -1,0 +1,46 @@
+"""Part 5: a representation to the distribution of the global latent."""
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, Float, PRNGKeyArray
+from numpyro.distributions import Normal
+
+
+class GlobalLatent(eqx.Module):
+    """$z \\sim N(\\mu(r), \\sigma(r))$, the two functions sharing all layers but the last.
+
+    $\\sigma = s + (1 - s)\\,\\mathrm{sigmoid}(\\cdot)$ with the floor $s$ = `min_scale`, 0.1 in the
+    paper.
+    """
+
+    shared: eqx.nn.MLP
+    mean: eqx.nn.Linear
+    scale: eqx.nn.Linear
+    min_scale: float = eqx.field(static=True)
+
+    def __init__(
+        self,
+        aggregate_size: int,
+        *,
+        hidden_size: int,
+        global_latent_size: int,
+        min_scale: float,
+        key: PRNGKeyArray,
+    ):
+        shared_key, mean_key, scale_key = jax.random.split(key, 3)
+        self.shared = eqx.nn.MLP(
+            aggregate_size,
+            hidden_size,
+            hidden_size,
+            1,
+            final_activation=jax.nn.relu,
+            key=shared_key,
+        )
+        self.mean = eqx.nn.Linear(hidden_size, global_latent_size, key=mean_key)
+        self.scale = eqx.nn.Linear(hidden_size, global_latent_size, key=scale_key)
+        self.min_scale = min_scale
+
+    def __call__(self, representation: Float[Array, " aggregate"]) -> Normal:
+        hidden = self.shared(representation)
+        scale = self.min_scale + (1 - self.min_scale) * jax.nn.sigmoid(self.scale(hidden))
+        return Normal(self.mean(hidden), scale)

@@ -1,0 +1,25 @@
+"""Part 6: where the latent ODE starts."""
+
+import equinox as eqx
+from jaxtyping import Array, Float, PRNGKeyArray
+
+
+class InitialState(eqx.Module):
+    """$L(0) = f_{init}(z)$: the latent state at time 0."""
+
+    mlp: eqx.nn.MLP
+
+    def __init__(
+        self,
+        global_latent_size: int,
+        *,
+        hidden_size: int,
+        latent_state_size: int,
+        key: PRNGKeyArray,
+    ):
+        self.mlp = eqx.nn.MLP(global_latent_size, latent_state_size, hidden_size, 2, key=key)
+
+    def __call__(
+        self, global_latent: Float[Array, " global_latent"]
+    ) -> Float[Array, " latent_state"]:
+        return self.mlp(global_latent)

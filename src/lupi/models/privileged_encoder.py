@@ -1,0 +1,25 @@
+"""Part 3: privileged information to its representation."""
+
+import equinox as eqx
+from jaxtyping import Array, Float, PRNGKeyArray
+
+
+class PrivilegedEncoder(eqx.Module):
+    """$r_\\pi = f_\\pi(\\pi)$: the representation of what is known in training only."""
+
+    mlp: eqx.nn.MLP
+
+    def __init__(
+        self,
+        privileged_size: int,
+        *,
+        hidden_size: int,
+        representation_size: int,
+        key: PRNGKeyArray,
+    ):
+        self.mlp = eqx.nn.MLP(privileged_size, representation_size, hidden_size, 2, key=key)
+
+    def __call__(
+        self, privileged: Float[Array, " privileged"]
+    ) -> Float[Array, " representation"]:
+        return self.mlp(privileged)

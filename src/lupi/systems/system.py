@@ -1,0 +1,96 @@
+"""What a physical system is."""
+
+import abc
+import dataclasses
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+from numpyro.distributions import Distribution
+
+from lupi.errors import UserError
+
+Parameter = float | Float[Array, "..."] | Distribution
+"""A number, or the distribution it is drawn from."""
+
+
+class System(eqx.Module):
+    """A family of dynamical systems: subclass it, and the fields are its parameters.
+
+    A field holds a number where all systems of the family agree and a distribution where they
+    differ; `sample` draws one member, whose fields are all numbers. Initial conditions are fields
+    too. `privileged` names the quantities that are known in training only: fields, or properties
+    computed from them.
+
+    ```python
+    import jax.numpy as jnp
+    from numpyro.distributions import Uniform
+    from lupi.systems import Parameter, System
+
+    class Pendulum(System):
+        observed = ("angle",)
+        length: Parameter = 1.0
+        angle: Parameter = 1.0
+
+        def initial_state(self):
+            return jnp.stack([self.angle, jnp.zeros_like(self.angle)])
+
+        def vector_field(self, time, state):
+            angle, speed = state
+            return jnp.stack([speed, -9.81 / self.length * jnp.sin(angle)])
+
+        def observe(self, state):
+            return state[:1]
+
+    pendulums = Pendulum(length=Uniform(0.5, 2.0), privileged=("length",))
+    ```
+    """
+
+    observed: ClassVar[tuple[str, ...]]
+    privileged: tuple[str, ...] = eqx.field(static=True, kw_only=True, default=())
+
+    def __check_init__(self):
+        missing = [name for name in self.privileged if not hasattr(type(self), name)]
+        missing = [name for name in missing if name not in self.parameter_names()]
+        if missing:
+            raise UserError(
+                f"privileged quantities must be fields or properties of {type(self).__name__} "
+                f"({', '.join(self.parameter_names())}, ...); it has no {', '.join(missing)}: "
+                "correct the name, or add a property that computes it."
+            )
+
+    @abc.abstractmethod
+    def initial_state(self) -> Float[Array, " state"]:
+        """The state at time 0."""
+
+    @abc.abstractmethod
+    def vector_field(
+        self, time: Float[Array, ""], state: Float[Array, " state"]
+    ) -> Float[Array, " state"]:
+        """The time derivative of the state."""
+
+    def observe(self, state: Float[Array, " state"]) -> Float[Array, " observation"]:
+        """What is seen of a state; the whole of it unless a subclass says otherwise."""
+        return state
+
+    def privileged_values(self) -> Float[Array, " privileged"]:
+        """The privileged quantities of one sampled member, in the order of `privileged`."""
+        return jnp.array([getattr(self, name) for name in self.privileged])
+
+    def parameter_names(self) -> tuple[str, ...]:
+        """The names of the fields that hold parameters."""
+        return tuple(f.name for f in dataclasses.fields(self) if f.name != "privileged")
+
+    def sample(self, *, key: PRNGKeyArray) -> "System":
+        """Draw one member: the same class with a number in every field."""
+        names = self.parameter_names()
+        keys = jax.random.split(key, len(names))
+        values = {}
+        for name, parameter_key in zip(names, keys, strict=True):
+            value = getattr(self, name)
+            if isinstance(value, Distribution):
+                value = value.sample(parameter_key)
+            values[name] = jnp.asarray(value, dtype=float)
+        return type(self)(**values, privileged=self.privileged)

@@ -1,0 +1,139 @@
+"""The one training loop."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import PRNGKeyArray
+
+from lupi.data import Task, split_randomly
+from lupi.errors import UserError
+from lupi.models import NeuralODEProcess
+from lupi.objectives import Elbo
+from lupi.training.settings import TrainingSettings
+
+EpochRow = dict[str, float]
+"""One epoch: `epoch`, and each term as `train_…` (mean over its steps) and `validation_…`."""
+
+
+class Fitted(NamedTuple):
+    """A trained process and how it got there."""
+
+    process: NeuralODEProcess
+    history: list[EpochRow]
+
+
+def fit(
+    process: NeuralODEProcess,
+    training: Task,
+    validation: Task,
+    *,
+    settings: TrainingSettings,
+    objective: Elbo | None = None,
+    on_epoch: Callable[[EpochRow], None] | None = None,
+    key: PRNGKeyArray,
+) -> Fitted:
+    """Train with Adam on random context/target splits; `on_epoch` sees each epoch as it ends.
+
+    Every epoch goes once through the training tasks in a new order, each with a new split; a
+    remainder smaller than a batch is left out of that epoch. Validation uses the same splits and
+    samples at every epoch, so that its curve moves only when the process does. An epoch is one
+    compiled call; the result depends on nothing but the arguments.
+    """
+    num_tasks = training.privileged.shape[0]
+    if settings.batch_size > num_tasks:
+        raise UserError(
+            f"batch_size is {settings.batch_size}, but there are {num_tasks} training tasks: "
+            "lower batch_size or give more tasks."
+        )
+    for part, tasks in (("training", training), ("validation", validation)):
+        _check_privileged(process, tasks, part)
+    # Adam on one long vector instead of one array per layer: a third less time per step.
+    optimiser = optax.flatten(optax.adam(settings.learning_rate))
+    weights, structure = eqx.partition(process, eqx.is_array)
+    optimiser_state = optimiser.init(weights)
+    objective = Elbo() if objective is None else objective
+    run_epoch = _compile_epoch(structure, objective, optimiser, settings)
+
+    training_key, validation_key = jax.random.split(key)
+    history = []
+    for epoch in range(1, settings.epochs + 1):
+        epoch_key = jax.random.fold_in(training_key, epoch)
+        weights, optimiser_state, terms = run_epoch(
+            weights, optimiser_state, training, validation, epoch_key, validation_key
+        )
+        row = {"epoch": epoch} | {name: float(value) for name, value in terms.items()}
+        if not np.isfinite(list(row.values())).all():
+            raise UserError(
+                f"the loss stopped being a number in epoch {epoch} (the latent ODE could not be "
+                "solved, or the weights diverged): lower learning_rate, or rescale the data."
+            )
+        history.append(row)
+        if on_epoch is not None:
+            on_epoch(row)
+    return Fitted(eqx.combine(weights, structure), history)
+
+
+def _check_privileged(process: NeuralODEProcess, tasks: Task, part: str) -> None:
+    if process.privileged_encoder is None:
+        return
+    expected = process.privileged_encoder.mlp.in_size
+    arrived = tasks.privileged.shape[-1]
+    if arrived != expected:
+        raise UserError(
+            f"`privileged` of the {part} tasks has size {arrived}, the process was built with "
+            f"{expected}: rebuild the process or change the tasks."
+        )
+
+
+def _compile_epoch(structure, objective: Elbo, optimiser, settings: TrainingSettings):
+    def task_loss(weights, task: Task, key):
+        process = eqx.combine(weights, structure)
+        split_key, objective_key = jax.random.split(key)
+        split = split_randomly(
+            task.observations,
+            context_sizes=settings.context_sizes,
+            target_sizes=settings.target_sizes,
+            key=split_key,
+        )
+        loss, terms = objective(process, split, task.privileged, key=objective_key)
+        return loss, {"loss": loss} | terms
+
+    def mean_loss(weights, tasks: Task, key):
+        keys = jax.random.split(key, tasks.privileged.shape[0])
+        losses, terms = jax.vmap(task_loss, in_axes=(None, 0, 0))(weights, tasks, keys)
+        return losses.mean(), jax.tree.map(jnp.mean, terms)
+
+    def batch_loss(weights, tasks: Task, key):
+        # The map over a batch of one is left out: it would cost a fifth of the time of a step.
+        if settings.batch_size > 1:
+            return mean_loss(weights, tasks, key)
+        return task_loss(weights, jax.tree.map(lambda leaf: leaf[0], tasks), key)
+
+    @jax.jit
+    def run_epoch(weights, optimiser_state, training, validation, epoch_key, validation_key):
+        num_tasks = training.privileged.shape[0]
+        num_steps = num_tasks // settings.batch_size
+
+        def step(carry, batch):
+            weights, optimiser_state = carry
+            indices, key = batch
+            tasks = jax.tree.map(lambda leaf: leaf[indices], training)
+            gradient, terms = jax.grad(batch_loss, has_aux=True)(weights, tasks, key)
+            updates, optimiser_state = optimiser.update(gradient, optimiser_state)
+            return (optax.apply_updates(weights, updates), optimiser_state), terms
+
+        order_key, steps_key = jax.random.split(epoch_key)
+        order = jax.random.permutation(order_key, num_tasks)[: num_steps * settings.batch_size]
+        batches = (order.reshape(num_steps, -1), jax.random.split(steps_key, num_steps))
+        (weights, optimiser_state), terms = jax.lax.scan(step, (weights, optimiser_state), batches)
+        _, validation_terms = mean_loss(weights, validation, validation_key)
+        row = {f"train_{name}": values.mean() for name, values in terms.items()}
+        row |= {f"validation_{name}": value for name, value in validation_terms.items()}
+        return weights, optimiser_state, row
+
+    return run_epoch

@@ -1,0 +1,28 @@
+"""How a process is trained, as data."""
+
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+SizeRange = tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]]
+
+
+class TrainingSettings(BaseModel):
+    """What `fit` needs to know. The defaults are the paper's."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    epochs: int = Field(default=100, ge=1)
+    learning_rate: float = Field(default=1e-3, gt=0)
+    batch_size: int = Field(default=1, ge=1)
+    """Tasks per step."""
+    context_sizes: SizeRange = (5, 9)
+    target_sizes: SizeRange = (15, 50)
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        for name in ("context_sizes", "target_sizes"):
+            smallest, largest = getattr(self, name)
+            if smallest > largest:
+                raise ValueError(f"{name} must be (smallest, largest), got ({smallest}, {largest})")
+        return self
