@@ -6,6 +6,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 from numpyro.distributions import Normal
 
+from lupi.models.layers import mlp
+
 
 class Decoder(eqx.Module):
     """$\\hat y(t) = f_{dec}(L(t), z)$ with its learned uncertainty, as a Normal.
@@ -27,8 +29,8 @@ class Decoder(eqx.Module):
         min_scale: float,
         key: PRNGKeyArray,
     ):
-        self.mlp = eqx.nn.MLP(
-            latent_state_size + global_latent_size, 2 * observation_size, hidden_size, 2, key=key
+        self.mlp = mlp(
+            latent_state_size + global_latent_size, 2 * observation_size, hidden_size, key=key
         )
         self.min_scale = min_scale
 

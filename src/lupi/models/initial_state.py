@@ -3,6 +3,8 @@
 import equinox as eqx
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from lupi.models.layers import mlp
+
 
 class InitialState(eqx.Module):
     """$L(0) = f_{init}(z)$: the latent state at time 0."""
@@ -17,7 +19,7 @@ class InitialState(eqx.Module):
         latent_state_size: int,
         key: PRNGKeyArray,
     ):
-        self.mlp = eqx.nn.MLP(global_latent_size, latent_state_size, hidden_size, 2, key=key)
+        self.mlp = mlp(global_latent_size, latent_state_size, hidden_size, key=key)
 
     def __call__(
         self, global_latent: Float[Array, " global_latent"]

@@ -6,6 +6,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from lupi.models.layers import mlp
+
 MAX_STEPS = 64
 """Trained models of the paper's tasks take about 10 steps; past this limit states are NaN."""
 
@@ -29,11 +31,10 @@ class LatentODE(eqx.Module):
         tolerance: float,
         key: PRNGKeyArray,
     ):
-        self.mlp = eqx.nn.MLP(
+        self.mlp = mlp(
             latent_state_size + global_latent_size + 1,
             latent_state_size,
             hidden_size,
-            2,
             activation=jax.nn.softplus,
             key=key,
         )

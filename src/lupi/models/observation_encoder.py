@@ -4,6 +4,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from lupi.models.layers import mlp
+
 
 class ObservationEncoder(eqx.Module):
     """$r_i = f_{obs}(t_i, y_i)$: the representation of one observation."""
@@ -18,7 +20,12 @@ class ObservationEncoder(eqx.Module):
         representation_size: int,
         key: PRNGKeyArray,
     ):
-        self.mlp = eqx.nn.MLP(1 + observation_size, representation_size, hidden_size, 2, key=key)
+        self.mlp = mlp(1 + observation_size, representation_size, hidden_size, key=key)
+
+    @property
+    def observation_size(self) -> int:
+        """How many quantities are observed."""
+        return self.mlp.in_size - 1
 
     def __call__(
         self, t: Float[Array, ""], y: Float[Array, " observation"]

@@ -3,6 +3,8 @@
 import equinox as eqx
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from lupi.models.layers import mlp
+
 
 class PrivilegedEncoder(eqx.Module):
     """$r_\\pi = f_\\pi(\\pi)$: the representation of what is known in training only."""
@@ -17,7 +19,12 @@ class PrivilegedEncoder(eqx.Module):
         representation_size: int,
         key: PRNGKeyArray,
     ):
-        self.mlp = eqx.nn.MLP(privileged_size, representation_size, hidden_size, 2, key=key)
+        self.mlp = mlp(privileged_size, representation_size, hidden_size, key=key)
+
+    @property
+    def privileged_size(self) -> int:
+        """How many privileged values there are."""
+        return self.mlp.in_size
 
     def __call__(
         self, privileged: Float[Array, " privileged"]

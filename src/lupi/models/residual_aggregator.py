@@ -4,6 +4,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from lupi.models.layers import mlp
+
 
 class ResidualAggregator(eqx.Module):
     """$r = g(r_X, r_\\pi) = r_X + g'(r_X, r_\\pi)$: privileged information as a correction.
@@ -21,8 +23,8 @@ class ResidualAggregator(eqx.Module):
         representation_size: int,
         key: PRNGKeyArray,
     ):
-        self.mlp = eqx.nn.MLP(
-            aggregate_size + representation_size, aggregate_size, hidden_size, 2, key=key
+        self.mlp = mlp(
+            aggregate_size + representation_size, aggregate_size, hidden_size, key=key
         )
 
     def __call__(

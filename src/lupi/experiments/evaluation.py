@@ -1,0 +1,135 @@
+"""A trained process, judged on systems it has not seen."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+from numpyro.distributions import Normal
+
+from lupi.data import Observations, Task, draw_context
+from lupi.experiments.settings import EvaluationSettings
+from lupi.metrics import (
+    Estimate,
+    calibration_error,
+    coverage,
+    crps,
+    estimate,
+    log_likelihood,
+    mean_squared_error,
+    mixture_pit,
+    normal_pit,
+    pooled_calibration_error,
+    pooled_calibration_error_stderr,
+    sharpness,
+    sharpness_variance,
+)
+from lupi.models import NeuralODEProcess
+from lupi.prediction import Prediction, predict_from_latent
+
+SYSTEMS_AT_ONCE = 20
+"""Predicted in one batch: enough to fill the vector units, small enough for the cache."""
+
+
+class Evaluation(NamedTuple):
+    """How a process did on a set of systems, and what it said of each of them."""
+
+    metrics: dict[str, Estimate]
+    arrays: dict[str, np.ndarray]
+    """`mean`, `std` and `pit` of the paper's predictive distribution, at every point."""
+
+
+def draw_contexts(
+    tasks: Task, settings: EvaluationSettings, *, key: PRNGKeyArray
+) -> Observations:
+    """A random context for each of the tasks."""
+    keys = jax.random.split(key, tasks.privileged.shape[0])
+    return jax.vmap(lambda o, k: draw_context(o, sizes=settings.context_sizes, key=k))(
+        tasks.observations, keys
+    )
+
+
+def evaluate(
+    process: NeuralODEProcess,
+    tasks: Task,
+    contexts: Observations,
+    settings: EvaluationSettings,
+    *,
+    key: PRNGKeyArray,
+) -> dict[str, Evaluation]:
+    """Judge a process in both settings of Table 1: `test` and `train`.
+
+    In `test` it sees the contexts; in `train`, the starred rows, all of each task and, if it can
+    use it, its privileged information.
+    """
+    keys = jax.random.split(key, tasks.privileged.shape[0])
+    latents = _infer_all(process, tasks, contexts)
+    return {
+        mode: _judge(
+            # Without its privileged parts a LUPI model is of the same kind as a NoPI model, and
+            # one compiled function serves both.
+            _predict_all(
+                process.without_privileged(),
+                latent,
+                tasks.observations.ts,
+                keys,
+                settings.num_samples,
+            ),
+            tasks.observations.ys,
+        )
+        for mode, latent in latents.items()
+    }
+
+
+@eqx.filter_jit
+def _infer_all(process, tasks: Task, contexts: Observations) -> dict[str, Normal]:
+    return {
+        "test": jax.vmap(process.infer)(contexts),
+        "train": jax.vmap(process.infer_in_training)(tasks.observations, tasks.privileged),
+    }
+
+
+@eqx.filter_jit
+def _predict_all(process, latents: Normal, times, keys, num_samples: int) -> Prediction:
+    def one(arguments) -> Prediction:
+        mean, scale, ts, key = arguments
+        latent = Normal(mean, scale)
+        return predict_from_latent(process, latent, ts, num_samples=num_samples, key=key)
+
+    arguments = (latents.loc, latents.scale, times, keys)
+    return jax.lax.map(one, arguments, batch_size=SYSTEMS_AT_ONCE)
+
+
+def _judge(prediction: Prediction, ys: Float[Array, "system time observation"]) -> Evaluation:
+    per_system, pooled, arrays = _measure(prediction, ys)
+    metrics = {name: estimate(values) for name, values in per_system.items()}
+    metrics |= {name: Estimate(*map(float, values)) for name, values in pooled.items()}
+    return Evaluation(metrics, {name: np.asarray(array) for name, array in arrays.items()})
+
+
+@jax.jit
+def _measure(prediction: Prediction, ys):
+    mean, std = prediction.of_means.loc, prediction.of_means.scale
+    means, scales = prediction.decoded_means, prediction.decoded_scales
+    pit = normal_pit(mean, std, ys)
+    full_pit = mixture_pit(means, scales, ys)
+    per_system = {
+        "mse": mean_squared_error(mean, ys),
+        "calibration_error": calibration_error(pit),
+        "sharpness": sharpness(std),
+        "sharpness_variance": sharpness_variance(std),
+        "log_likelihood": log_likelihood(means, scales, ys),
+        # In batches: the closed form compares all pairs of samples of z.
+        "crps": jax.lax.map(lambda x: crps(*x), (means, scales, ys), batch_size=SYSTEMS_AT_ONCE),
+    }
+    for percent in (50, 90, 95):
+        per_system[f"coverage_{percent}"] = coverage(full_pit, level=percent / 100)
+    pooled = {
+        "calibration_error_pooled": (
+            pooled_calibration_error(pit),
+            pooled_calibration_error_stderr(pit),
+        )
+    }
+    return per_system, pooled, {"mean": mean, "std": std, "pit": pit}

@@ -1,0 +1,162 @@
+"""Saved results: their form, where they lie, and how they are read."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from lupi.errors import UserError
+from lupi.files import write_atomically
+
+SCHEMA = 1
+
+
+class Metric(BaseModel):
+    """A mean over systems (or seeds) and its standard error."""
+
+    mean: float
+    stderr: float | None
+
+
+class Record(BaseModel):
+    """One trained model, evaluated in one setting."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    task: str
+    model: Literal["nopi", "lupi"]
+    seed: int
+    mode: Literal["test", "train"]
+    metrics: dict[str, Metric]
+    seconds: dict[str, float]
+
+
+class Floor(BaseModel):
+    """The error of the mean training trajectory on the test systems of one seed."""
+
+    task: str
+    seed: int
+    mse: Metric
+
+
+class FinishedRun(BaseModel):
+    """What one run leaves behind: both settings, and the floor of its data."""
+
+    records: list[Record]
+    floor: Floor
+
+
+class Results(BaseModel):
+    """`results.json`."""
+
+    schema_: int = SCHEMA
+    settings: dict[str, Any]
+    records: list[Record]
+    floors: list[Floor]
+    claims: list[dict[str, Any]]
+
+    def to_json(self) -> str:
+        """The text of the file; standard JSON, so an unknown standard error is null."""
+        content = self.model_dump()
+        content = {"schema": content.pop("schema_")} | content
+        return json.dumps(content, indent=1, allow_nan=False) + "\n"
+
+
+class RunFolder(NamedTuple):
+    """Where one run keeps its files, under the output folder."""
+
+    out: Path
+    task: str
+    model: str
+    seed: int
+
+    @property
+    def path(self) -> Path:
+        """The folder itself."""
+        return self.out / "runs" / self.task / self.model / f"seed-{self.seed}"
+
+    @property
+    def model_file(self) -> Path:
+        """The trained process; `lupi.load_process` reads it."""
+        return self.path / "model.safetensors"
+
+    @property
+    def history_file(self) -> Path:
+        """The terms of every epoch, as CSV, growing while the run trains."""
+        return self.path / "history.csv"
+
+    @property
+    def predictions_file(self) -> Path:
+        """Test systems, contexts and predictions, as NumPy arrays."""
+        return self.path / "predictions.npz"
+
+    @property
+    def finished_file(self) -> Path:
+        """Written last: it exists only if all of the run does."""
+        return self.path / "run.json"
+
+    def finished(self) -> FinishedRun | None:
+        """What the run left behind, or None if it is not finished."""
+        if not self.finished_file.exists():
+            return None
+        try:
+            return FinishedRun.model_validate_json(self.finished_file.read_bytes())
+        except ValidationError as error:
+            raise UserError(
+                f"{self.finished_file} is not what `lupi reproduce` wrote there "
+                f"({error.error_count()} errors): delete that file and run again."
+            ) from None
+
+    def epochs_done(self) -> int:
+        """How many epochs the run has trained, by its history."""
+        try:
+            return max(self.history_file.read_bytes().count(b"\n") - 1, 0)
+        except FileNotFoundError:
+            return 0
+
+    def history(self) -> dict[str, np.ndarray]:
+        """Each column of the history."""
+        names, *rows = self.history_file.read_text().splitlines()
+        columns = zip(*(map(float, row.split(",")) for row in rows), strict=True)
+        return {n: np.array(c) for n, c in zip(names.split(","), columns, strict=True)}
+
+    def predictions(self) -> dict[str, np.ndarray]:
+        """The arrays of `predictions.npz` by name."""
+        with np.load(self.predictions_file, allow_pickle=False) as file:
+            return dict(file)
+
+    def save_predictions(self, arrays: dict[str, np.ndarray]) -> None:
+        """Write `predictions.npz`."""
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, allow_pickle=False, **arrays)
+        write_atomically(self.predictions_file, buffer.getvalue())
+
+
+def read_results(out: Path) -> Results:
+    """Read `results.json` of an output folder."""
+    path = out / "results.json"
+    if not path.is_file():
+        raise UserError(f"expected results at {path}, found none: run `lupi reproduce` first.")
+    content = json.loads(path.read_text())
+    if content.get("schema") != SCHEMA:
+        raise UserError(
+            f"{path} has schema {content.get('schema')}, this version reads {SCHEMA}: "
+            "run `lupi reproduce` into a new folder."
+        )
+    content["schema_"] = content.pop("schema")
+    return Results.model_validate(content)
+
+
+def finished_folders(out: Path, names: tuple[tuple[str, ...], tuple[str, ...]]) -> list[RunFolder]:
+    """The folders of all finished runs, in the order of the tasks, models and seeds."""
+    tasks, models = names
+    found = []
+    for task in tasks:
+        for model in models:
+            seeds = (out / "runs" / task / model).glob("seed-*/run.json")
+            numbers = sorted(int(path.parent.name.removeprefix("seed-")) for path in seeds)
+            found += [RunFolder(out, task, model, seed) for seed in numbers]
+    return found

@@ -1,0 +1,71 @@
+"""Everything that decides a run's numbers, frozen."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from lupi import __version__
+from lupi.experiments.tasks import TASKS
+from lupi.training import TrainingSettings
+from lupi.training.settings import SizeRange
+
+
+class DataSettings(BaseModel):
+    """How much a model learns from."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    num_training: int = Field(default=400, ge=1)
+    num_validation: int = Field(default=100, ge=1)
+    num_times: int = Field(default=51, ge=2)
+    """Samples of a training series, evenly spaced from 0 to the horizon."""
+
+
+class EvaluationSettings(BaseModel):
+    """How a model is judged."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    num_systems: int = Field(default=500, ge=2)
+    num_times: int = Field(default=100, ge=2)
+    num_samples: int = Field(default=32, ge=2)
+    """Samples of z."""
+    context_sizes: SizeRange = (5, 9)
+
+
+class RunSettings(BaseModel):
+    """All that decides the numbers of a run, but for its model and seed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    data: DataSettings = DataSettings()
+    training: TrainingSettings = TrainingSettings()
+    evaluation: EvaluationSettings = EvaluationSettings()
+
+
+class ReproductionSettings(BaseModel):
+    """What all runs in one output folder share."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: str = __version__
+    """Of lupi: another version may give other numbers."""
+    tasks: dict[str, RunSettings]
+
+
+def paper_settings(*, epochs: int | None = None) -> ReproductionSettings:
+    """The paper's sizes; `epochs` replaces every task's own number."""
+    return ReproductionSettings(
+        tasks={
+            name: RunSettings(training=TrainingSettings(epochs=epochs or task.epochs))
+            for name, task in TASKS.items()
+        }
+    )
+
+
+def quick_settings(*, epochs: int | None = None) -> ReproductionSettings:
+    """A smoke run: every step of the real one on next to no data. Its numbers mean nothing."""
+    run = RunSettings(
+        data=DataSettings(num_training=16, num_validation=4),
+        training=TrainingSettings(epochs=epochs or 2),
+        evaluation=EvaluationSettings(num_systems=20, num_samples=8),
+    )
+    return ReproductionSettings(tasks=dict.fromkeys(TASKS, run))

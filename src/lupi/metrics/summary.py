@@ -1,0 +1,21 @@
+"""From one number per system, or per seed, to a mean and how sure it is."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Estimate(NamedTuple):
+    """A mean and its standard error."""
+
+    mean: float
+    stderr: float | None
+    """None where a single value leaves it unknown."""
+
+
+def estimate(values) -> Estimate:
+    """The mean of independent values and its standard error."""
+    values = np.asarray(values, dtype=np.float64)
+    if values.size < 2:
+        return Estimate(float(values.mean()), None)
+    return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(values.size)))

@@ -1,0 +1,162 @@
+"""From a few observations to a distribution over the whole trajectory."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+from numpyro.distributions import Categorical, Distribution, MixtureSameFamily, Normal
+
+from lupi.data import Observations
+from lupi.errors import UserError
+from lupi.models import NeuralODEProcess
+
+QUANTILE_STEPS = 40
+"""Halvings of the bracket around a quantile: its error is then below float32's resolution."""
+
+
+class Prediction(eqx.Module):
+    """What is predicted at each time, as one decoded Normal for every sample of z.
+
+    Two predictive distributions are made of them:
+
+    - `of_means`, the paper's: a Normal with the mean and the standard deviation of the decoded
+      means over the samples of z. It leaves out the decoder's own uncertainty.
+    - `full`: the mixture, over the samples of z, of the decoded Normals.
+
+    Both have the same mean. `std`, `samples`, `quantiles` and `interval` speak of `full`. Arrays
+    may have leading axes, over tasks.
+    """
+
+    ts: Float[Array, "*task time"]
+    decoded_means: Float[Array, "*task sample time observation"]
+    decoded_scales: Float[Array, "*task sample time observation"]
+    samples: Float[Array, "*task sample time observation"]
+    """One noisy trajectory for every sample of z: draws from the full distribution."""
+
+    @property
+    def mean(self) -> Float[Array, "*task time observation"]:
+        """The mean of either distribution."""
+        return self.decoded_means.mean(axis=-3)
+
+    @property
+    def std(self) -> Float[Array, "*task time observation"]:
+        """The standard deviation of the full distribution."""
+        return jnp.sqrt(self.full.variance)
+
+    @property
+    def of_means(self) -> Normal:
+        """The paper's predictive distribution (needs at least two samples of z)."""
+        return Normal(self.mean, self.decoded_means.std(axis=-3, ddof=1))
+
+    @property
+    def full(self) -> MixtureSameFamily:
+        """The full predictive distribution."""
+        means = jnp.moveaxis(self.decoded_means, -3, -1)
+        scales = jnp.moveaxis(self.decoded_scales, -3, -1)
+        weights = jnp.full(means.shape[-1], 1 / means.shape[-1])
+        return MixtureSameFamily(Categorical(probs=weights), Normal(means, scales))
+
+    def quantiles(
+        self, levels: Float[Array, " level"]
+    ) -> Float[Array, "level *task time observation"]:
+        """The values below which the full distribution puts each share of its mass."""
+        levels = jnp.asarray(levels, dtype=float)
+        if levels.ndim != 1 or not bool(((levels > 0) & (levels < 1)).all()):
+            raise UserError(
+                f"quantile levels must be a list of numbers between 0 and 1, got {levels}."
+            )
+        return _mixture_quantiles(self.full, levels)
+
+    def interval(
+        self, *, coverage: float
+    ) -> tuple[Float[Array, "*task time observation"], Float[Array, "*task time observation"]]:
+        """The lower and the upper end of the central interval with this share of the mass."""
+        if not 0 < coverage < 1:
+            raise UserError(f"coverage must be between 0 and 1, got {coverage}: try 0.9.")
+        lower, upper = self.quantiles(jnp.array([(1 - coverage) / 2, (1 + coverage) / 2]))
+        return lower, upper
+
+
+def predict(
+    process: NeuralODEProcess,
+    context: Observations,
+    times: Float[Array, " time"],
+    *,
+    num_samples: int = 32,
+    key: PRNGKeyArray,
+) -> Prediction:
+    """Predict the system behind `context` at `times`, in any order, from 0 on.
+
+    Nothing but observations goes in: privileged information has no way here.
+    """
+    _check_context(process, context)
+    _check_times(times)
+    return predict_from_latent(
+        process, process.infer(context), times, num_samples=num_samples, key=key
+    )
+
+
+def predict_from_latent(
+    process: NeuralODEProcess,
+    global_latent: Normal,
+    times: Float[Array, " time"],
+    *,
+    num_samples: int = 32,
+    key: PRNGKeyArray,
+) -> Prediction:
+    """Predict from a distribution of z, however it came about."""
+    if num_samples < 2:
+        raise UserError(f"num_samples must be at least 2 to give a spread, got {num_samples}.")
+    latent_key, noise_key = jax.random.split(key)
+    zs = global_latent.sample(latent_key, (num_samples,))
+    decoded = jax.vmap(process.decode, in_axes=(0, None))(zs, times)
+    return Prediction(times, decoded.loc, decoded.scale, decoded.sample(noise_key))
+
+
+def _check_context(process: NeuralODEProcess, context: Observations) -> None:
+    expected = process.observation_encoder.observation_size
+    arrived = context.ys.shape[-1]
+    if arrived != expected:
+        raise UserError(
+            f"the context observes {arrived} quantities, the process was built for {expected}: "
+            "give the quantities it was trained on, or build another process."
+        )
+    if isinstance(context.ts, jax.core.Tracer):
+        return  # inside jit or vmap values cannot be looked at
+    if not bool(context.mask.any()):
+        raise UserError("the context has no real observation: give at least one.")
+    if not bool(jnp.isfinite(context.ts).all() & jnp.isfinite(context.ys).all()):
+        raise UserError(
+            "the context holds values that are not finite numbers: remove those points, or mask "
+            "them and put any number in their place."
+        )
+
+
+def _check_times(times: Float[Array, " time"]) -> None:
+    if isinstance(times, jax.core.Tracer):
+        return
+    if times.shape[0] == 0 or not bool((jnp.isfinite(times) & (times >= 0)).all()):
+        raise UserError(
+            "times must be one or more finite numbers from 0 on, in the unit the process was "
+            "trained in: its trajectories start at time 0."
+        )
+
+
+@jax.jit
+def _mixture_quantiles(mixture: Distribution, levels: Float[Array, " level"]) -> Array:
+    components = mixture.component_distribution
+    reach = 8 * components.scale  # the mass beyond is below 1e-15
+    lowest = (components.loc - reach).min(axis=-1)
+    highest = (components.loc + reach).max(axis=-1)
+
+    def of_level(level):
+        def halve(_, bracket):
+            lower, upper = bracket
+            middle = (lower + upper) / 2
+            below = mixture.cdf(middle) < level
+            return jnp.where(below, middle, lower), jnp.where(below, upper, middle)
+
+        lower, upper = jax.lax.fori_loop(0, QUANTILE_STEPS, halve, (lowest, highest))
+        return (lower + upper) / 2
+
+    return jax.vmap(of_level)(levels)
