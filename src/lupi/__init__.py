@@ -1,1 +1,84 @@
+"""Forecasts of dynamical systems from a handful of observations.
+
+What most people need stands here; each part has its own module. Nothing heavy is imported before
+it is used, so that the command line answers at once.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from lupi.data import Observations, Task, draw_context, generate_tasks, split_randomly
+    from lupi.errors import UserError
+    from lupi.experiments import get_task
+    from lupi.models import (
+        NeuralODEProcess,
+        ProcessSettings,
+        build_process,
+        load_process,
+        save_process,
+    )
+    from lupi.objectives import Elbo
+    from lupi.prediction import Prediction, predict
+    from lupi.systems import DampedOscillators, LotkaVolterra, System, simulate
+    from lupi.training import TrainingSettings, fit
+
+_HOMES = {
+    "DampedOscillators": "systems",
+    "Elbo": "objectives",
+    "LotkaVolterra": "systems",
+    "NeuralODEProcess": "models",
+    "Observations": "data",
+    "Prediction": "prediction",
+    "ProcessSettings": "models",
+    "System": "systems",
+    "Task": "data",
+    "TrainingSettings": "training",
+    "UserError": "errors",
+    "build_process": "models",
+    "draw_context": "data",
+    "fit": "training",
+    "generate_tasks": "data",
+    "get_task": "experiments",
+    "load_process": "models",
+    "predict": "prediction",
+    "save_process": "models",
+    "simulate": "systems",
+    "split_randomly": "data",
+}
+
+__all__ = [  # noqa: RUF022 (classes, then functions)
+    "DampedOscillators",
+    "Elbo",
+    "LotkaVolterra",
+    "NeuralODEProcess",
+    "Observations",
+    "Prediction",
+    "ProcessSettings",
+    "System",
+    "Task",
+    "TrainingSettings",
+    "UserError",
+    "build_process",
+    "draw_context",
+    "fit",
+    "generate_tasks",
+    "get_task",
+    "load_process",
+    "predict",
+    "save_process",
+    "simulate",
+    "split_randomly",
+]
+
+
+def __getattr__(name: str):
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"lupi.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'lupi' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,5 +1,7 @@
 """From a few observations to a distribution over the whole trajectory."""
 
+import math
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -91,8 +93,15 @@ def predict(
     """
     _check_context(process, context)
     _check_times(times)
+    # Inside jit or vmap the last time is not known; the usual span, [0, 1], is assumed there.
+    horizon = 1 if isinstance(times, jax.core.Tracer) else max(1, math.ceil(times.max()))
     return predict_from_latent(
-        process, process.infer(context), times, num_samples=num_samples, key=key
+        process,
+        process.infer(context),
+        times,
+        num_samples=num_samples,
+        horizon=horizon,
+        key=key,
     )
 
 
@@ -102,14 +111,15 @@ def predict_from_latent(
     times: Float[Array, " time"],
     *,
     num_samples: int = 32,
+    horizon: int = 1,
     key: PRNGKeyArray,
 ) -> Prediction:
-    """Predict from a distribution of z, however it came about."""
+    """Predict from a distribution of z, however it came about; `horizon` as in `decode`."""
     if num_samples < 2:
         raise UserError(f"num_samples must be at least 2 to give a spread, got {num_samples}.")
     latent_key, noise_key = jax.random.split(key)
     zs = global_latent.sample(latent_key, (num_samples,))
-    decoded = jax.vmap(process.decode, in_axes=(0, None))(zs, times)
+    decoded = jax.vmap(lambda z: process.decode(z, times, horizon=horizon))(zs)
     return Prediction(times, decoded.loc, decoded.scale, decoded.sample(noise_key))
 
 

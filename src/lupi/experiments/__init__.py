@@ -1,7 +1,7 @@
 """The paper's experiments: named settings, runs, and what they leave behind."""
 
 from lupi.experiments.claims import judge_claims
-from lupi.experiments.names import MODE_NAMES, MODEL_NAMES, TASK_NAMES
+from lupi.names import MODE_NAMES, MODEL_NAMES, TASK_NAMES
 from lupi.experiments.reproduce import Progress, collect, reproduce
 from lupi.experiments.results import Record, Results, RunFolder, read_results
 from lupi.experiments.run import run

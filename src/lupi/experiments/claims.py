@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from lupi.experiments.names import MODE_NAMES, TASK_NAMES
+from lupi.names import MODE_NAMES, TASK_NAMES
 from lupi.experiments.results import Floor, Record
 from lupi.metrics import estimate
 

@@ -12,10 +12,10 @@ from pydantic import ValidationError
 
 from lupi.errors import UserError
 from lupi.experiments.claims import judge_claims
-from lupi.experiments.names import MODEL_NAMES, TASK_NAMES, check_name
+from lupi.names import MODEL_NAMES, TASK_NAMES, check_name
 from lupi.experiments.results import Results, RunFolder, finished_folders
 from lupi.experiments.run import run
-from lupi.experiments.settings import ReproductionSettings
+from lupi.experiments.settings import ReproductionSettings, RunSettings
 from lupi.files import write_atomically
 
 POLL_SECONDS = 0.5
@@ -128,7 +128,7 @@ def _run_in_processes(pending, settings: ReproductionSettings, workers: int, rep
         initargs=(signal.SIGINT, signal.SIG_IGN),  # Ctrl-C is for the parent, which ends them
     )
     try:
-        futures = {executor.submit(run, f, settings.tasks[f.task]) for f in pending}
+        futures = {executor.submit(_run_in_worker, f, settings.tasks[f.task]) for f in pending}
         while futures:
             done, futures = wait(futures, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
             for future in done:
@@ -138,6 +138,17 @@ def _run_in_processes(pending, settings: ReproductionSettings, workers: int, rep
         executor.shutdown(wait=True, kill_workers=True)
         raise
     executor.shutdown(wait=True)
+
+
+def _run_in_worker(folder: RunFolder, settings: RunSettings) -> None:
+    parent = os.getppid()
+
+    def end_with_parent(_) -> None:
+        # A killed command must not leave workers behind that race the next one for its files.
+        if os.getppid() != parent:
+            os._exit(1)
+
+    run(folder, settings, on_epoch=end_with_parent)
 
 
 def _claim_folder(out: Path, settings: ReproductionSettings) -> None:

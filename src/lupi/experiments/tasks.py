@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from numpyro.distributions import Uniform
 
-from lupi.experiments.names import TASK_NAMES, check_name
+from lupi.names import TASK_NAMES, check_name
 from lupi.systems import DampedOscillators, LotkaVolterra, System
 
 
@@ -12,7 +12,6 @@ from lupi.systems import DampedOscillators, LotkaVolterra, System
 class PaperTask:
     """A family of systems, how long it is watched, and how long a model trains on it."""
 
-    title: str
     system: System
     horizon: float
     epochs: int
@@ -20,19 +19,16 @@ class PaperTask:
 
 TASKS: dict[str, PaperTask] = {
     "stiffness": PaperTask(
-        title="Varying stiffness, k ~ U(0.2, 1)",
         system=DampedOscillators(k=Uniform(0.2, 1.0), c=1.0, privileged=("k",)),
         horizon=10.0,
         epochs=100,
     ),
     "damping": PaperTask(
-        title="Varying damping, c ~ U(0.5, 2)",
         system=DampedOscillators(k=0.5, c=Uniform(0.5, 2.0), privileged=("c",)),
         horizon=10.0,
         epochs=100,
     ),
     "lotka-volterra": PaperTask(
-        title="Lotka-Volterra, u0 ~ U(0.2, 1), v0 ~ U(0.1, 0.5)",
         system=LotkaVolterra(u0=Uniform(0.2, 1.0), v0=Uniform(0.1, 0.5), privileged=("V",)),
         horizon=10.0,
         epochs=550,

@@ -68,10 +68,20 @@ class NeuralODEProcess(eqx.Module):
         return self.global_latent(aggregate)
 
     def decode(
-        self, global_latent: Float[Array, " global_latent"], ts: Float[Array, " time"]
+        self,
+        global_latent: Float[Array, " global_latent"],
+        ts: Float[Array, " time"],
+        *,
+        horizon: int = 1,
     ) -> Normal:
-        """$p(y | z, t)$ at each of the times: a Normal of shape (time, observation)."""
-        latent_states = self.latent_ode(self.initial_state(global_latent), global_latent, ts)
+        """$p(y | z, t)$ at each of the times: a Normal of shape (time, observation).
+
+        Times beyond 1, the end of what a process is trained on, want a `horizon` (a whole number)
+        not below the last of them.
+        """
+        latent_states = self.latent_ode(
+            self.initial_state(global_latent), global_latent, ts, horizon=horizon
+        )
         return jax.vmap(self.decoder, in_axes=(0, None))(latent_states, global_latent)
 
     def without_privileged(self) -> "NeuralODEProcess":
@@ -112,7 +122,7 @@ def build_process(settings: ProcessSettings, *, key: PRNGKeyArray) -> NeuralODEP
         state_size,
         global_latent_size=z_size,
         **hidden,
-        tolerance=settings.solver_tolerance,
+        steps_per_unit=settings.solver_steps,
         key=next(keys),
     )
     decoder = Decoder(

@@ -17,5 +17,5 @@ class ProcessSettings(BaseModel):
     latent_state_size: int = Field(default=16, ge=1)
     min_latent_scale: float = Field(default=0.1, ge=0, lt=1)
     min_observation_scale: float = Field(default=0.1, ge=0, lt=1)
-    solver_tolerance: float = Field(default=1e-5, gt=0, lt=1)
-    """Relative and absolute, of the latent states."""
+    solver_steps: int = Field(default=32, ge=1)
+    """Of the latent ODE, for each unit of time."""

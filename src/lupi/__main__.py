@@ -1,0 +1,5 @@
+"""`python -m lupi`."""
+
+from lupi.cli import main
+
+main()

@@ -1,0 +1,15 @@
+"""Tables and figures from saved results; nothing here trains."""
+
+from lupi.report.claims import JudgedClaim, describe_claims
+from lupi.report.table import TaskTable, build_tables, to_markdown, to_terminal
+from lupi.report.write import write_report
+
+__all__ = [
+    "JudgedClaim",
+    "TaskTable",
+    "build_tables",
+    "describe_claims",
+    "to_markdown",
+    "to_terminal",
+    "write_report",
+]

@@ -1,0 +1,50 @@
+"""All of the report: the table, the figures and the page."""
+
+import base64
+import json
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from lupi.names import MODEL_NAMES, TASK_NAMES
+from lupi.experiments.results import Results, finished_folders, read_results
+from lupi.files import write_atomically
+from lupi.report.claims import describe_claims
+from lupi.report.figures import write_figures
+from lupi.report.table import TaskTable, build_tables, to_markdown
+
+PAPER_EPOCHS = 100
+
+
+def write_report(out: Path) -> list[TaskTable]:
+    """Write `table.md`, `figures/` and `report.html` from the results saved in `out`."""
+    results = read_results(out)
+    tables = build_tables(results)
+    write_atomically(out / "table.md", to_markdown(tables))
+    folders = finished_folders(out, (TASK_NAMES, MODEL_NAMES))
+    figures = write_figures(folders, out / "figures")
+    write_atomically(out / "report.html", _render_page(results, tables, figures))
+    return tables
+
+
+def _render_page(results: Results, tables: list[TaskTable], figures: list[Path]) -> str:
+    environment = Environment(
+        loader=PackageLoader("lupi.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+    )
+    shortest = min(results.settings["tasks"][t.task]["training"]["epochs"] for t in tables)
+    return environment.get_template("page.html").render(
+        num_models=len({(r.task, r.model, r.seed) for r in results.records}),
+        small=f"{shortest} epochs" if shortest < PAPER_EPOCHS else None,
+        claims=describe_claims(results.claims),
+        tables=tables,
+        figures={path.stem: _data_uri(path) for path in figures},
+        settings=json.dumps(results.settings, indent=1),
+        version=results.settings["version"],
+    )
+
+
+def _data_uri(path: Path) -> str:
+    return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode()
