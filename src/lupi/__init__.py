@@ -49,7 +49,7 @@ _HOMES = {
     "split_randomly": "data",
 }
 
-__all__ = [  # noqa: RUF022 (classes, then functions)
+__all__ = [
     "DampedOscillators",
     "Elbo",
     "LotkaVolterra",

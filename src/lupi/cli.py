@@ -114,9 +114,7 @@ def _progress_display(console):
 
             def show(progress) -> None:
                 run = f"{min(progress.runs_done + 1, progress.runs)} of {progress.runs}"
-                display.update(
-                    bar, completed=progress.epochs_done, total=progress.epochs, run=run
-                )
+                display.update(bar, completed=progress.epochs_done, total=progress.epochs, run=run)
 
             yield show
 

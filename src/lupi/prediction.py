@@ -5,8 +5,9 @@ import math
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 from jaxtyping import Array, Float, PRNGKeyArray
-from numpyro.distributions import Categorical, Distribution, MixtureSameFamily, Normal
+from numpyro.distributions import Categorical, MixtureSameFamily, Normal
 
 from lupi.data import Observations
 from lupi.errors import UserError
@@ -46,9 +47,14 @@ class Prediction(eqx.Module):
         return jnp.sqrt(self.full.variance)
 
     @property
+    def std_of_means(self) -> Float[Array, "*task time observation"]:
+        """The standard deviation of the paper's distribution."""
+        return self.decoded_means.std(axis=-3, ddof=1)
+
+    @property
     def of_means(self) -> Normal:
         """The paper's predictive distribution (needs at least two samples of z)."""
-        return Normal(self.mean, self.decoded_means.std(axis=-3, ddof=1))
+        return Normal(self.mean, self.std_of_means)
 
     @property
     def full(self) -> MixtureSameFamily:
@@ -67,7 +73,7 @@ class Prediction(eqx.Module):
             raise UserError(
                 f"quantile levels must be a list of numbers between 0 and 1, got {levels}."
             )
-        return _mixture_quantiles(self.full, levels)
+        return _mixture_quantiles(self.decoded_means, self.decoded_scales, self.full, levels)
 
     def interval(
         self, *, coverage: float
@@ -94,7 +100,7 @@ def predict(
     _check_context(process, context)
     _check_times(times)
     # Inside jit or vmap the last time is not known; the usual span, [0, 1], is assumed there.
-    horizon = 1 if isinstance(times, jax.core.Tracer) else max(1, math.ceil(times.max()))
+    horizon = 1 if isinstance(times, Tracer) else max(1, math.ceil(times.max()))
     return predict_from_latent(
         process,
         process.infer(context),
@@ -120,7 +126,8 @@ def predict_from_latent(
     latent_key, noise_key = jax.random.split(key)
     zs = global_latent.sample(latent_key, (num_samples,))
     decoded = jax.vmap(lambda z: process.decode(z, times, horizon=horizon))(zs)
-    return Prediction(times, decoded.loc, decoded.scale, decoded.sample(noise_key))
+    means, scales = jnp.asarray(decoded.loc), jnp.asarray(decoded.scale)
+    return Prediction(times, means, scales, decoded.sample(noise_key))
 
 
 def _check_context(process: NeuralODEProcess, context: Observations) -> None:
@@ -131,7 +138,7 @@ def _check_context(process: NeuralODEProcess, context: Observations) -> None:
             f"the context observes {arrived} quantities, the process was built for {expected}: "
             "give the quantities it was trained on, or build another process."
         )
-    if isinstance(context.ts, jax.core.Tracer):
+    if isinstance(context.ts, Tracer):
         return  # inside jit or vmap values cannot be looked at
     if not bool(context.mask.any()):
         raise UserError("the context has no real observation: give at least one.")
@@ -143,7 +150,7 @@ def _check_context(process: NeuralODEProcess, context: Observations) -> None:
 
 
 def _check_times(times: Float[Array, " time"]) -> None:
-    if isinstance(times, jax.core.Tracer):
+    if isinstance(times, Tracer):
         return
     if times.shape[0] == 0 or not bool((jnp.isfinite(times) & (times >= 0)).all()):
         raise UserError(
@@ -153,11 +160,10 @@ def _check_times(times: Float[Array, " time"]) -> None:
 
 
 @jax.jit
-def _mixture_quantiles(mixture: Distribution, levels: Float[Array, " level"]) -> Array:
-    components = mixture.component_distribution
-    reach = 8 * components.scale  # the mass beyond is below 1e-15
-    lowest = (components.loc - reach).min(axis=-1)
-    highest = (components.loc + reach).max(axis=-1)
+def _mixture_quantiles(means, scales, mixture: MixtureSameFamily, levels) -> Array:
+    reach = 8 * scales  # the mass beyond is below 1e-15
+    lowest = (means - reach).min(axis=-3)
+    highest = (means + reach).max(axis=-3)
 
     def of_level(level):
         def halve(_, bracket):

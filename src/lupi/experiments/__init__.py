@@ -1,7 +1,6 @@
 """The paper's experiments: named settings, runs, and what they leave behind."""
 
 from lupi.experiments.claims import judge_claims
-from lupi.names import MODE_NAMES, MODEL_NAMES, TASK_NAMES
 from lupi.experiments.reproduce import Progress, collect, reproduce
 from lupi.experiments.results import Record, Results, RunFolder, read_results
 from lupi.experiments.run import run
@@ -12,6 +11,7 @@ from lupi.experiments.settings import (
     quick_settings,
 )
 from lupi.experiments.tasks import TASKS, PaperTask, get_task
+from lupi.names import MODE_NAMES, MODEL_NAMES, TASK_NAMES
 
 __all__ = [
     "MODEL_NAMES",

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from lupi.names import MODE_NAMES, TASK_NAMES
 from lupi.experiments.results import Floor, Record
 from lupi.metrics import estimate
+from lupi.names import MODE_NAMES, TASK_NAMES
 
 SIGNIFICANCE = 0.05
 """Of the one-sided paired t-test over seeds that a claim must pass to hold."""
@@ -45,7 +45,7 @@ def _compare(records: list[Record], task: str, mode: str, metric: str) -> Claim:
     lupi = np.array([_value(records, task, "lupi", seed, mode, metric) for seed in seeds])
     gain = nopi - lupi
     if len(seeds) > 1 and gain.std() > 0:
-        p_value = float(stats.ttest_1samp(gain, 0.0, alternative="greater").pvalue)
+        p_value = float(stats.ttest_1samp(gain, 0.0, alternative="greater")[1])
     else:
         p_value = None
     if gain.mean() <= 0:

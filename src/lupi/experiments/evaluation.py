@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from numpyro.distributions import Normal
@@ -41,9 +40,7 @@ class Evaluation(NamedTuple):
     """`mean`, `std` and `pit` of the paper's predictive distribution, at every point."""
 
 
-def draw_contexts(
-    tasks: Task, settings: EvaluationSettings, *, key: PRNGKeyArray
-) -> Observations:
+def draw_contexts(tasks: Task, settings: EvaluationSettings, *, key: PRNGKeyArray) -> Observations:
     """A random context for each of the tasks."""
     keys = jax.random.split(key, tasks.privileged.shape[0])
     return jax.vmap(lambda o, k: draw_context(o, sizes=settings.context_sizes, key=k))(
@@ -111,7 +108,7 @@ def _judge(prediction: Prediction, ys: Float[Array, "system time observation"]) 
 
 @jax.jit
 def _measure(prediction: Prediction, ys):
-    mean, std = prediction.of_means.loc, prediction.of_means.scale
+    mean, std = prediction.mean, prediction.std_of_means
     means, scales = prediction.decoded_means, prediction.decoded_scales
     pit = normal_pit(mean, std, ys)
     full_pit = mixture_pit(means, scales, ys)

@@ -12,11 +12,11 @@ from pydantic import ValidationError
 
 from lupi.errors import UserError
 from lupi.experiments.claims import judge_claims
-from lupi.names import MODEL_NAMES, TASK_NAMES, check_name
 from lupi.experiments.results import Results, RunFolder, finished_folders
 from lupi.experiments.run import run
 from lupi.experiments.settings import ReproductionSettings, RunSettings
 from lupi.files import write_atomically
+from lupi.names import MODEL_NAMES, TASK_NAMES, check_name
 
 POLL_SECONDS = 0.5
 
@@ -176,9 +176,7 @@ def _claim_folder(out: Path, settings: ReproductionSettings) -> None:
         write_atomically(path, settings.model_dump_json(indent=1) + "\n")
 
 
-def _describe_difference(
-    found: ReproductionSettings | None, wanted: ReproductionSettings
-) -> str:
+def _describe_difference(found: ReproductionSettings | None, wanted: ReproductionSettings) -> str:
     if found is None:
         return "the file there cannot be read"
     if found.version != wanted.version:

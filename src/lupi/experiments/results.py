@@ -3,7 +3,7 @@
 import io
 import json
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -27,9 +27,9 @@ class Record(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     task: str
-    model: Literal["nopi", "lupi"]
+    model: str
     seed: int
-    mode: Literal["test", "train"]
+    mode: str
     metrics: dict[str, Metric]
     seconds: dict[str, float]
 

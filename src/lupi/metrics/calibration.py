@@ -45,9 +45,9 @@ def calibration_curve(
 def calibration_error(
     pit: Float[Array, "*system time observation"], *, num_bins: int = NUM_BINS
 ) -> Float[Array, "*system"]:
-    """The paper's calibration error, of each system on its own.
+    r"""The paper's calibration error, of each system on its own.
 
-    $$\\sum_j (\\hat p_j - m_j)^2$$ where $\\hat p_j$ is the share of the system's points with a PIT
+    $$\sum_j (\hat p_j - m_j)^2$$ where $\hat p_j$ is the share of the system's points with a PIT
     in the first j of `num_bins` equal bins, and $m_j$ the *midpoint* of bin j. (Because a
     cumulative count belongs to the upper edge, perfect calibration scores
     `1 / (4 * num_bins)`, not 0; `pooled_calibration_error` has no such offset.)
@@ -59,9 +59,9 @@ def calibration_error(
 def pooled_calibration_error(
     pit: Float[Array, "system time observation"], *, num_levels: int = NUM_BINS
 ) -> Float[Array, ""]:
-    """The calibration error of Kuleshov et al. (2018), all points of all systems pooled.
+    r"""The calibration error of Kuleshov et al. (2018), all points of all systems pooled.
 
-    $$\\sum_j (\\hat p_j - p_j)^2$$ where $\\hat p_j$ is the share of all points with a PIT of at most
+    $$\sum_j (\hat p_j - p_j)^2$$ where $\hat p_j$ is the share of all points with a PIT of at most
     the level $p_j = j / n$.
     """
     return _error_at_levels(calibration_curve(pit, num_levels=num_levels).mean(axis=0))

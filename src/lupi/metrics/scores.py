@@ -11,9 +11,9 @@ def log_likelihood(
     scales: Float[Array, "*system sample time observation"],
     y: Float[Array, "*system time observation"],
 ) -> Float[Array, "*system"]:
-    """The log density of each system's points together, divided by their number.
+    r"""The log density of each system's points together, divided by their number.
 
-    $$\\frac1n \\log \\frac1S \\sum_s \\prod_i N(y_i; \\mu_{si}, \\sigma_{si})$$ : within a sample of z the
+    $$\frac1n \log \frac1S \sum_s \prod_i N(y_i; \mu_{si}, \sigma_{si})$$ : within a sample of z the
     points are independent; the mean is over samples of z of the whole trajectory's density.
     """
     densities = jax.scipy.stats.norm.logpdf(jnp.expand_dims(y, -3), means, scales)
@@ -27,11 +27,11 @@ def crps(
     scales: Float[Array, "*system sample time observation"],
     y: Float[Array, "*system time observation"],
 ) -> Float[Array, "*system"]:
-    """The continuous ranked probability score, averaged over the points of each system.
+    r"""The continuous ranked probability score, averaged over the points of each system.
 
-    $$\\int (F(x) - 1\\{x \\ge y\\})^2 dx$$ in its closed form, in the units of `y`; smaller is better.
+    $$\int (F(x) - 1\{x \ge y\})^2 dx$$ in its closed form, in the units of `y`; smaller is better.
     """
     scores = scoringrules.crps_mixnorm(
         y, jnp.moveaxis(means, -3, -1), jnp.moveaxis(scales, -3, -1), backend="jax"
     )
-    return jnp.mean(scores, axis=(-2, -1))
+    return jnp.mean(jnp.asarray(scores), axis=(-2, -1))

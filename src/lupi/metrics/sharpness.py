@@ -1,4 +1,4 @@
-"""How narrow the predictions are. Smaller is sharper, and better only among equals in calibration."""
+"""How narrow the predictions are: smaller is better only at the same calibration."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float

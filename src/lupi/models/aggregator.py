@@ -7,7 +7,7 @@ from jaxtyping import Array, Bool, Float
 
 
 class MeanLogSumExp(eqx.Module):
-    """$r_X = \\oplus_i r_i$: the mean and the LogSumExp over the real points, side by side.
+    r"""$r_X = \oplus_i r_i$: the mean and the LogSumExp over the real points, side by side.
 
     The LogSumExp, a smooth maximum, also tells how many points there are. Order does not matter.
     With no real point at all both halves are zero.

@@ -10,9 +10,9 @@ from lupi.models.layers import mlp
 
 
 class Decoder(eqx.Module):
-    """$\\hat y(t) = f_{dec}(L(t), z)$ with its learned uncertainty, as a Normal.
+    r"""$\hat y(t) = f_{dec}(L(t), z)$ with its learned uncertainty, as a Normal.
 
-    $\\sigma_y = s + (1 - s)\\,\\mathrm{softplus}(\\cdot)$ with the floor $s$ = `min_scale`, 0.1 in
+    $\sigma_y = s + (1 - s)\,\mathrm{softplus}(\cdot)$ with the floor $s$ = `min_scale`, 0.1 in
     the paper.
     """
 

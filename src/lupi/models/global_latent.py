@@ -9,9 +9,9 @@ from lupi.models.layers import scaled
 
 
 class GlobalLatent(eqx.Module):
-    """$z \\sim N(\\mu(r), \\sigma(r))$, the two functions sharing all layers but the last.
+    r"""$z \sim N(\mu(r), \sigma(r))$, the two functions sharing all layers but the last.
 
-    $\\sigma = s + (1 - s)\\,\\mathrm{sigmoid}(\\cdot)$ with the floor $s$ = `min_scale`, 0.1 in the
+    $\sigma = s + (1 - s)\,\mathrm{sigmoid}(\cdot)$ with the floor $s$ = `min_scale`, 0.1 in the
     paper.
     """
 

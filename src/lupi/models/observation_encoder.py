@@ -25,7 +25,7 @@ class ObservationEncoder(eqx.Module):
     @property
     def observation_size(self) -> int:
         """How many quantities are observed."""
-        return self.mlp.in_size - 1
+        return int(self.mlp.in_size) - 1
 
     def __call__(
         self, t: Float[Array, ""], y: Float[Array, " observation"]

@@ -7,7 +7,7 @@ from lupi.models.layers import mlp
 
 
 class PrivilegedEncoder(eqx.Module):
-    """$r_\\pi = f_\\pi(\\pi)$: the representation of what is known in training only."""
+    r"""$r_\pi = f_\pi(\pi)$: the representation of what is known in training only."""
 
     mlp: eqx.nn.MLP
 
@@ -24,9 +24,7 @@ class PrivilegedEncoder(eqx.Module):
     @property
     def privileged_size(self) -> int:
         """How many privileged values there are."""
-        return self.mlp.in_size
+        return int(self.mlp.in_size)
 
-    def __call__(
-        self, privileged: Float[Array, " privileged"]
-    ) -> Float[Array, " representation"]:
+    def __call__(self, privileged: Float[Array, " privileged"]) -> Float[Array, " representation"]:
         return self.mlp(privileged)

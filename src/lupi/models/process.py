@@ -52,13 +52,13 @@ class NeuralODEProcess(eqx.Module):
         return self.aggregator(representations, observations.mask)
 
     def infer(self, observations: Observations) -> Normal:
-        """$q'(z | X) = q(z | X, \\pi \\leftarrow null)$: the global latent, from observations."""
+        r"""$q'(z | X) = q(z | X, \pi \leftarrow null)$: the global latent, from observations."""
         return self.global_latent(self.represent(observations))
 
     def infer_in_training(
         self, observations: Observations, privileged: Float[Array, " privileged"]
     ) -> Normal:
-        """$q(z | X, \\pi)$: the global latent, from all that is known in training.
+        r"""$q(z | X, \pi)$: the global latent, from all that is known in training.
 
         For a process without privileged parts this is `infer`.
         """

@@ -8,7 +8,7 @@ from lupi.models.layers import mlp
 
 
 class ResidualAggregator(eqx.Module):
-    """$r = g(r_X, r_\\pi) = r_X + g'(r_X, r_\\pi)$: privileged information as a correction.
+    r"""$r = g(r_X, r_\pi) = r_X + g'(r_X, r_\pi)$: privileged information as a correction.
 
     Without it the representation is $r_X$ itself, which is what a prediction uses.
     """
@@ -23,9 +23,7 @@ class ResidualAggregator(eqx.Module):
         representation_size: int,
         key: PRNGKeyArray,
     ):
-        self.mlp = mlp(
-            aggregate_size + representation_size, aggregate_size, hidden_size, key=key
-        )
+        self.mlp = mlp(aggregate_size + representation_size, aggregate_size, hidden_size, key=key)
 
     def __call__(
         self,

@@ -10,10 +10,10 @@ from lupi.models import NeuralODEProcess
 
 
 class Elbo(eqx.Module):
-    """A lower bound of $\\log p(y_T | t_T, C)$, to be maximised.
+    r"""A lower bound of $\log p(y_T | t_T, C)$, to be maximised.
 
-    $$E_{q(z|T,\\pi)}\\Big[\\sum_{i \\in T} \\log p(y_i | z, t_i)\\Big]
-      - KL\\big(q(z | T, \\pi) \\,\\|\\, q'(z | C)\\big)$$
+    $$E_{q(z|T,\pi)}\Big[\sum_{i \in T} \log p(y_i | z, t_i)\Big]
+      - KL\big(q(z | T, \pi) \,\|\, q'(z | C)\big)$$
 
     The expectation takes one sample of z, the divergence its closed form. Both are sums, over
     points and dimensions; neither is weighted. For a process without privileged parts this is the

@@ -4,6 +4,7 @@ import io
 from collections.abc import Callable
 from pathlib import Path
 
+import jax.numpy as jnp
 import numpy as np
 from matplotlib import cm, colormaps, style
 from matplotlib.axes import Axes
@@ -79,7 +80,8 @@ def draw_induced_dynamics(folders: list[RunFolder], tasks: list[str]) -> Figure:
 def draw_comparison(folders: list[RunFolder]) -> Figure:
     """Figures 4 and 5, for one task: example predictions, calibration and sharpness."""
     figure = Figure(figsize=(13, 4.4))
-    left, middle, right = figure.subfigures(1, 3, width_ratios=[2.1, 1, 1])
+    panels = figure.subfigures(1, 3, width_ratios=[2.1, 1, 1], squeeze=False)
+    left, middle, right = np.asarray(panels)[0]
     arrays = {(f.model, f.seed): f.predictions() for f in folders}
     _draw_examples(left, folders, arrays)
     _draw_calibration(middle.subplots(), arrays)
@@ -154,7 +156,7 @@ def _draw_calibration(axis: Axes, arrays) -> None:
     for mode in ("test", "train"):
         for model in LABELS:
             curves = [
-                np.asarray(calibration_curve(a[f"{mode}_pit"])).mean(axis=0)
+                np.asarray(calibration_curve(jnp.asarray(a[f"{mode}_pit"]))).mean(axis=0)
                 for (m, _), a in arrays.items()
                 if m == model
             ]
@@ -181,7 +183,7 @@ def _draw_sharpness(axis: Axes, arrays) -> None:
             values = [a[f"{mode}_std"] for (m, _), a in arrays.items() if m == model]
             if not values:
                 continue
-            per_system = np.asarray(sharpness(np.concatenate(values)))
+            per_system = np.asarray(sharpness(jnp.concatenate(values)))
             axis.hist(
                 per_system,
                 bins=np.geomspace(per_system.min() * 0.99, per_system.max() * 1.01, 40),

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from lupi.names import MODEL_NAMES, TASK_NAMES
 from lupi.experiments.results import Results, finished_folders, read_results
 from lupi.files import write_atomically
+from lupi.names import MODEL_NAMES, TASK_NAMES
 from lupi.report.claims import describe_claims
 from lupi.report.figures import write_figures
 from lupi.report.table import TaskTable, build_tables, to_markdown

@@ -6,9 +6,9 @@ from lupi.systems.system import Parameter, System
 
 
 class LotkaVolterra(System):
-    """Prey `u` and predators `v`, both observed.
+    r"""Prey `u` and predators `v`, both observed.
 
-    $$\\dot u = \\alpha u - \\beta u v, \\quad \\dot v = \\delta u v - \\gamma v$$
+    $$\dot u = \alpha u - \beta u v, \quad \dot v = \delta u v - \gamma v$$
 
     `u0` and `v0` are the initial populations. The quantity `V` is conserved.
     """
@@ -27,11 +27,9 @@ class LotkaVolterra(System):
         return self.conserved(self.initial_state())
 
     def conserved(self, state):
-        """$V = \\delta u - \\gamma \\ln u + \\beta v - \\alpha \\ln v$ of a state."""
+        r"""$V = \delta u - \gamma \ln u + \beta v - \alpha \ln v$ of a state."""
         u, v = state
-        return (
-            self.delta * u - self.gamma * jnp.log(u) + self.beta * v - self.alpha * jnp.log(v)
-        )
+        return self.delta * u - self.gamma * jnp.log(u) + self.beta * v - self.alpha * jnp.log(v)
 
     def initial_state(self):
         """The initial populations."""
@@ -40,6 +38,4 @@ class LotkaVolterra(System):
     def vector_field(self, time, state):
         """Growth rates of prey and predators."""
         u, v = state
-        return jnp.array(
-            [self.alpha * u - self.beta * u * v, self.delta * u * v - self.gamma * v]
-        )
+        return jnp.array([self.alpha * u - self.beta * u * v, self.delta * u * v - self.gamma * v])

@@ -6,10 +6,10 @@ from lupi.systems.system import Parameter, System
 
 
 class DampedOscillators(System):
-    """Two masses in a row, joined to each other and to two walls by three equal springs.
+    r"""Two masses in a row, joined to each other and to two walls by three equal springs.
 
-    $$m_1 \\ddot x_1 = (x_2 - 2 x_1) k - c \\dot x_1, \\quad
-      m_2 \\ddot x_2 = (x_1 - 2 x_2) k - c \\dot x_2$$
+    $$m_1 \ddot x_1 = (x_2 - 2 x_1) k - c \dot x_1, \quad
+      m_2 \ddot x_2 = (x_1 - 2 x_2) k - c \dot x_2$$
 
     `k` is the stiffness, `c` the damping, `m1` and `m2` the masses, `x1`, `x2`, `v1`, `v2` the
     initial positions and velocities. The positions are observed.

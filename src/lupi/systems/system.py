@@ -2,7 +2,7 @@
 
 import abc
 import dataclasses
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -12,8 +12,11 @@ from numpyro.distributions import Distribution
 
 from lupi.errors import UserError
 
-Parameter = float | Float[Array, "..."] | Distribution
-"""A number, or the distribution it is drawn from."""
+if TYPE_CHECKING:
+    Parameter = Any  # a member's methods see numbers, whatever its family's fields hold
+else:
+    Parameter = float | Float[Array, "..."] | Distribution
+    """A number, or the distribution it is drawn from."""
 
 
 class System(eqx.Module):
