@@ -127,7 +127,8 @@ def predict_from_latent(
     zs = global_latent.sample(latent_key, (num_samples,))
     decoded = jax.vmap(lambda z: process.decode(z, times, horizon=horizon))(zs)
     means, scales = jnp.asarray(decoded.loc), jnp.asarray(decoded.scale)
-    return Prediction(times, means, scales, decoded.sample(noise_key))
+    noise = jax.random.normal(noise_key, means.shape)
+    return Prediction(times, means, scales, means + scales * noise)
 
 
 def _check_context(process: NeuralODEProcess, context: Observations) -> None:

@@ -12,11 +12,11 @@ class Observations(eqx.Module):
     must still be finite numbers.
     """
 
-    ts: Float[Array, " time"]
-    ys: Float[Array, "time observation"]
-    mask: Bool[Array, " time"]
+    ts: Float[Array, "*task time"]
+    ys: Float[Array, "*task time observation"]
+    mask: Bool[Array, "*task time"]
 
-    def only(self, mask: Bool[Array, " time"]) -> "Observations":
+    def only(self, mask: Bool[Array, "*task time"]) -> "Observations":
         """The same points, real only where `mask` is true as well."""
         return Observations(self.ts, self.ys, self.mask & mask)
 
@@ -29,4 +29,4 @@ class Task(eqx.Module):
     """
 
     observations: Observations
-    privileged: Float[Array, " privileged"]
+    privileged: Float[Array, "*task privileged"]

@@ -82,7 +82,10 @@ class NeuralODEProcess(eqx.Module):
         latent_states = self.latent_ode(
             self.initial_state(global_latent), global_latent, ts, horizon=horizon
         )
-        return jax.vmap(self.decoder, in_axes=(0, None))(latent_states, global_latent)
+        decoded = jax.vmap(self.decoder, in_axes=(0, None))(latent_states, global_latent)
+        # Anew from its arrays: a distribution that comes out of a vmap still has the shape it had
+        # inside, and would draw one noise for all times.
+        return Normal(decoded.loc, decoded.scale)
 
     def without_privileged(self) -> "NeuralODEProcess":
         """The process at test time: the privileged parts taken off."""

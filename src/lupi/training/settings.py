@@ -1,6 +1,6 @@
 """How a process is trained, as data."""
 
-from typing import Annotated, Self
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -20,7 +20,7 @@ class TrainingSettings(BaseModel):
     target_sizes: SizeRange = (15, 50)
 
     @model_validator(mode="after")
-    def _ordered(self) -> Self:
+    def _ordered(self) -> "TrainingSettings":
         for name in ("context_sizes", "target_sizes"):
             smallest, largest = getattr(self, name)
             if smallest > largest:

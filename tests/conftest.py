@@ -1,0 +1,52 @@
+"""What tests share: a small process, a few tasks, and one finished smoke run."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lupi.data import Observations, Task, generate_tasks
+from lupi.experiments import quick_settings, reproduce
+from lupi.models import ProcessSettings, build_process
+from lupi.systems import DampedOscillators
+
+LUPI = ProcessSettings(observation_size=2, privileged_size=1)
+NOPI = ProcessSettings(observation_size=2)
+
+
+@pytest.fixture(scope="session")
+def lupi():
+    return build_process(LUPI, key=jax.random.key(0))
+
+
+@pytest.fixture(scope="session")
+def nopi():
+    return build_process(NOPI, key=jax.random.key(0))
+
+
+@pytest.fixture(scope="session")
+def observations():
+    """Ten points of a damped oscillation, all real, at uneven times."""
+    ts = jnp.sort(jax.random.uniform(jax.random.key(1), (10,)))
+    ys = jnp.stack([jnp.cos(5 * ts), -jnp.cos(5 * ts)], axis=1) * jnp.exp(-ts)[:, None]
+    return Observations(ts, ys, jnp.ones(10, dtype=bool))
+
+
+@pytest.fixture(scope="session")
+def tasks() -> Task:
+    """Twelve oscillators of different stiffness on 21 times."""
+    from numpyro.distributions import Uniform
+
+    system = DampedOscillators(k=Uniform(0.2, 1.0), privileged=("k",))
+    times = np.linspace(0.0, 10.0, 21)
+    return generate_tasks(system, times, 12, time_unit=10.0, key=jax.random.key(2))
+
+
+@pytest.fixture(scope="session")
+def smoke_run(tmp_path_factory):
+    """An output folder of a finished smoke run: two tasks, both models, two seeds."""
+    out = tmp_path_factory.mktemp("smoke") / "out"
+    reproduce(
+        quick_settings(epochs=2), out, tasks=("stiffness", "lotka-volterra"), seeds=2, workers=1
+    )
+    return out

@@ -1,0 +1,89 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from lupi.models import LatentODE, MeanLogSumExp, num_parameters
+
+
+def test_parameter_counts_are_the_papers(lupi, nopi):
+    assert num_parameters(lupi) == 6900
+    assert num_parameters(lupi.without_privileged()) == 4724
+    assert num_parameters(nopi) == 4724
+    assert num_parameters(lupi.privileged_encoder) == 576
+    assert num_parameters(lupi.residual_aggregator) == 1600
+
+
+def test_the_aggregate_is_the_mean_and_the_logsumexp_of_the_real_points():
+    values = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
+    mask = np.array([True, False, True, True, False, True])
+    expected = np.concatenate([values[mask].mean(axis=0), logsumexp(values[mask], axis=0)])
+    found = MeanLogSumExp()(jnp.array(values), jnp.array(mask))
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_an_empty_set_aggregates_to_zero_with_finite_gradients():
+    aggregate = lambda values: MeanLogSumExp()(values, jnp.zeros(4, dtype=bool)).sum()  # noqa: E731
+    value, gradient = jax.value_and_grad(aggregate)(jnp.ones((4, 3)))
+    assert float(value) == 0.0
+    np.testing.assert_array_equal(gradient, 0.0)
+
+
+def test_scales_stay_above_their_floors(lupi):
+    far = 1e3 * jax.random.normal(jax.random.key(0), (50, 32))
+    latent = jax.vmap(lupi.global_latent)(far)
+    assert float(latent.scale.min()) >= 0.1
+    assert float(latent.scale.max()) <= 1.0
+    states = 1e3 * jax.random.normal(jax.random.key(1), (50, 16))
+    decoded = jax.vmap(lupi.decoder, in_axes=(0, None))(states, jnp.zeros(16))
+    assert float(decoded.scale.min()) >= 0.1
+
+
+@pytest.fixture(scope="module")
+def ode():
+    return LatentODE(
+        3, global_latent_size=2, hidden_size=8, steps_per_unit=32, key=jax.random.key(0)
+    )
+
+
+START, Z = jnp.array([0.5, -1.0, 0.2]), jnp.array([0.3, -0.4])
+
+
+def reference_states(ode, times):
+    """The same latent ODE through scipy's adaptive solver, at a tight tolerance."""
+    from scipy.integrate import solve_ivp
+
+    def field(t, state):
+        return np.asarray(ode.vector_field(jnp.float32(t), jnp.array(state, jnp.float32), Z))
+
+    solution = solve_ivp(field, (0, times.max()), START, t_eval=times, rtol=1e-7, atol=1e-7)
+    return solution.y.T
+
+
+def test_latent_states_agree_with_scipy(ode):
+    times = np.linspace(0.0, 1.0, 23)
+    np.testing.assert_allclose(
+        ode(START, Z, jnp.array(times)), reference_states(ode, times), atol=2e-5
+    )
+
+
+def test_latent_states_agree_with_scipy_far_beyond_the_usual_span(ode):
+    times = np.linspace(0.0, 3.7, 19)
+    np.testing.assert_allclose(
+        ode(START, Z, jnp.array(times), horizon=4), reference_states(ode, times), atol=2e-5
+    )
+
+
+def test_the_latent_ode_starts_at_time_zero(ode):
+    np.testing.assert_allclose(ode(START, Z, jnp.zeros(1))[0], START, atol=1e-6)
+    later = ode(START, Z, jnp.array([0.5, 0.9]))
+    assert float(jnp.abs(later - START).min()) > 1e-3
+
+
+def test_times_may_come_in_any_order(ode):
+    times = jnp.array([0.9, 0.1, 0.5, 0.1])
+    states = ode(START, Z, times)
+    np.testing.assert_allclose(
+        states[jnp.argsort(times)], ode(START, Z, jnp.sort(times)), rtol=1e-6
+    )

@@ -1,0 +1,128 @@
+import inspect
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from lupi.data import Observations
+from lupi.errors import UserError
+from lupi.prediction import Prediction, predict
+
+TIMES = jnp.linspace(0, 1, 9)
+
+
+@pytest.fixture(scope="module")
+def prediction(lupi, observations):
+    return predict(lupi, observations, TIMES, num_samples=16, key=jax.random.key(0))
+
+
+def test_predict_has_no_argument_for_privileged_information():
+    assert set(inspect.signature(predict).parameters) == {
+        "process",
+        "context",
+        "times",
+        "num_samples",
+        "key",
+    }
+    assert set(Observations.__dataclass_fields__) == {"ts", "ys", "mask"}
+
+
+def test_the_privileged_parts_have_no_say_in_a_prediction(lupi, observations, prediction):
+    spoiled = eqx.tree_at(
+        lambda p: (p.privileged_encoder, p.residual_aggregator),
+        lupi,
+        replace_fn=lambda part: jax.tree.map(
+            lambda leaf: jnp.full_like(leaf, jnp.nan) if eqx.is_array(leaf) else leaf, part
+        ),
+    )
+    again = predict(spoiled, observations, TIMES, num_samples=16, key=jax.random.key(0))
+    np.testing.assert_array_equal(prediction.samples, again.samples)
+
+
+def test_the_papers_distribution_is_the_spread_of_the_decoded_means(prediction):
+    means = np.array(prediction.decoded_means)
+    np.testing.assert_allclose(prediction.of_means.loc, means.mean(axis=0), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        prediction.of_means.scale, means.std(axis=0, ddof=1), rtol=1e-4, atol=1e-6
+    )
+
+
+def test_the_full_distribution_adds_the_decoders_variance(prediction):
+    means, scales = np.array(prediction.decoded_means), np.array(prediction.decoded_scales)
+    expected = (scales**2).mean(axis=0) + means.var(axis=0)
+    np.testing.assert_allclose(prediction.std**2, expected, rtol=1e-4)
+    np.testing.assert_allclose(prediction.full.mean, prediction.mean, rtol=1e-4, atol=1e-6)
+
+
+def test_samples_scatter_as_the_full_distribution_says(lupi, observations):
+    many = predict(lupi, observations, TIMES, num_samples=4000, key=jax.random.key(1))
+    inside = np.array(many.full.cdf(many.samples))
+    for level in (0.1, 0.5, 0.9):
+        np.testing.assert_allclose((inside <= level).mean(axis=0), level, atol=0.03)
+
+
+def test_quantiles_of_one_component_are_a_normals():
+    single = Prediction(
+        TIMES[:1], jnp.full((2, 1, 1), 3.0), jnp.full((2, 1, 1), 0.5), jnp.zeros((2, 1, 1))
+    )
+    levels = jnp.array([0.001, 0.3, 0.5, 0.975])
+    expected = stats.norm.ppf(levels, 3.0, 0.5)
+    np.testing.assert_allclose(single.quantiles(levels)[:, 0, 0], expected, rtol=1e-5)
+
+
+def test_quantiles_invert_the_mixtures_cdf(prediction):
+    levels = jnp.array([0.05, 0.5, 0.9])
+    for level, values in zip(levels, prediction.quantiles(levels), strict=True):
+        np.testing.assert_allclose(prediction.full.cdf(values), level, atol=1e-5)
+
+
+def test_an_interval_holds_its_share_and_wider_ones_hold_narrower_ones(prediction):
+    lower, upper = prediction.interval(coverage=0.9)
+    mass = prediction.full.cdf(upper) - prediction.full.cdf(lower)
+    np.testing.assert_allclose(mass, 0.9, atol=1e-4)
+    inner_lower, inner_upper = prediction.interval(coverage=0.5)
+    assert bool(((lower < inner_lower) & (inner_upper < upper)).all())
+
+
+def test_times_may_lie_far_beyond_the_context(lupi, observations):
+    far = predict(lupi, observations, jnp.array([5.0, 0.5]), key=jax.random.key(0))
+    assert bool(jnp.isfinite(far.samples).all())
+
+
+def test_many_tasks_at_once_give_what_each_gives_alone(lupi, tasks):
+    keys = jax.random.split(jax.random.key(0), 12)
+    together = jax.vmap(lambda o, k: predict(lupi, o, TIMES, num_samples=4, key=k))(
+        tasks.observations, keys
+    )
+    alone = predict(
+        lupi,
+        jax.tree.map(lambda leaf: leaf[3], tasks.observations),
+        TIMES,
+        num_samples=4,
+        key=keys[3],
+    )
+    np.testing.assert_allclose(together.decoded_means[3], alone.decoded_means, atol=1e-5)
+    assert together.mean.shape == (12, 9, 2)
+
+
+def test_bad_input_is_refused_with_what_to_do(lupi, observations, prediction):
+    key = jax.random.key(0)
+    three = Observations(observations.ts, jnp.zeros((10, 3)), observations.mask)
+    with pytest.raises(UserError, match="observes 3 quantities, the process was built for 2"):
+        predict(lupi, three, TIMES, key=key)
+    with pytest.raises(UserError, match="no real observation"):
+        predict(lupi, observations.only(jnp.zeros(10, dtype=bool)), TIMES, key=key)
+    broken = eqx.tree_at(lambda o: o.ys, observations, observations.ys.at[0, 0].set(jnp.nan))
+    with pytest.raises(UserError, match="not finite numbers: remove those points"):
+        predict(lupi, broken, TIMES, key=key)
+    with pytest.raises(UserError, match="from 0 on"):
+        predict(lupi, observations, jnp.array([-0.1, 0.5]), key=key)
+    with pytest.raises(UserError, match="at least 2 to give a spread, got 1"):
+        predict(lupi, observations, TIMES, num_samples=1, key=key)
+    with pytest.raises(UserError, match="between 0 and 1, got 90.0"):
+        prediction.interval(coverage=90.0)
+    with pytest.raises(UserError, match="list of numbers between 0 and 1"):
+        prediction.quantiles(jnp.array([0.5, 1.5]))
