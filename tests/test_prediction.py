@@ -122,7 +122,7 @@ def test_bad_input_is_refused_with_what_to_do(lupi, observations, prediction):
         predict(lupi, observations, jnp.array([-0.1, 0.5]), key=key)
     with pytest.raises(UserError, match="at least 2 to give a spread, got 1"):
         predict(lupi, observations, TIMES, num_samples=1, key=key)
-    with pytest.raises(UserError, match="between 0 and 1, got 90.0"):
+    with pytest.raises(UserError, match=r"between 0 and 1, got 90\.0"):
         prediction.interval(coverage=90.0)
     with pytest.raises(UserError, match="list of numbers between 0 and 1"):
         prediction.quantiles(jnp.array([0.5, 1.5]))

@@ -26,6 +26,7 @@ WORKER_ENVIRONMENT = {
     # One core a worker: left alone, each would start threads for all cores and they would fight.
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
     "OMP_NUM_THREADS": "1",
+    "MALLOC_ARENA_MAX": "1",
     # Compiled once, used by all workers and by the next command. Functions with error callbacks
     # cannot be kept: a failing solve must give NaN instead, which `fit` looks for.
     "JAX_COMPILATION_CACHE_DIR": os.environ.get("JAX_COMPILATION_CACHE_DIR", str(CACHE)),

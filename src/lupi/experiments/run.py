@@ -7,6 +7,7 @@ import numpy as np
 
 from lupi.experiments.data import make_data
 from lupi.experiments.evaluation import draw_contexts, evaluate
+from lupi.experiments.memory import give_back_memory
 from lupi.experiments.results import FinishedRun, Floor, Metric, Record, RunFolder
 from lupi.experiments.settings import RunSettings
 from lupi.experiments.tasks import get_task
@@ -28,6 +29,7 @@ def run(folder: RunFolder, settings: RunSettings, *, on_epoch=None) -> FinishedR
     paper_task = get_task(folder.task)
     system, evaluation = paper_task.system, settings.evaluation
     data = make_data(paper_task, settings, key=data_key)
+    give_back_memory()
 
     process_settings = ProcessSettings(
         observation_size=len(system.observed),
@@ -46,6 +48,7 @@ def run(folder: RunFolder, settings: RunSettings, *, on_epoch=None) -> FinishedR
         key=fit_key,
     )
     trained = time.perf_counter()
+    give_back_memory()
     contexts = draw_contexts(data.test, evaluation, key=context_key)
     evaluations = evaluate(process, data.test, contexts, evaluation, key=prediction_key)
     evaluated = time.perf_counter()

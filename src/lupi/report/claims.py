@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from lupi.report.paper import TABLE_1, TITLES, unit
+from lupi.report.paper import TABLE_1, unit
 
 SETTINGS = {"test": "at test time", "train": "in the training setting"}
 STATEMENTS = {"accuracy": "LUPI is more accurate", "calibration": "LUPI is better calibrated"}
@@ -28,20 +28,19 @@ def describe_claims(claims: list[dict[str, Any]]) -> list[JudgedClaim]:
 def _describe_pair(claim: dict[str, Any]) -> JudgedClaim:
     task, mode, metric = claim["task"], claim["mode"], claim["metric"]
     scale = unit(task, metric)
-    power = f"·{scale:.0e}" if scale != 1 else ""
     nopi, lupi = claim["nopi"]["mean"] / scale, claim["lupi"]["mean"] / scale
     gain = claim["gain"]
     error = "" if gain["stderr"] is None else f" ± {gain['stderr'] / scale:.2f}"
     chance = "" if claim["p_value"] is None else f", p = {claim['p_value']:.3f}"
     evidence = (
-        f"NoPI {nopi:.2f}, LUPI {lupi:.2f}; gain {gain['mean'] / scale:+.2f}{error}{power}, "
-        f"in favour in {claim['seeds_in_favour']} of {claim['seeds']} seeds{chance}"
+        f"NoPI {nopi:.2f}, LUPI {lupi:.2f}, gain {gain['mean'] / scale:+.2f}{error}, "
+        f"{claim['seeds_in_favour']} of {claim['seeds']} seeds{chance}"
     )
     if "floor" in claim:
-        evidence += f"; floor {claim['floor']['mean'] / scale:.2f}"
+        evidence += f", floor {claim['floor']['mean'] / scale:.2f}"
     printed = [getattr(TABLE_1[task, model, mode], metric).mean for model in ("nopi", "lupi")]
     return JudgedClaim(
-        statement=f"{STATEMENTS[claim['claim']]} {SETTINGS[mode]}: {TITLES[task]}",
+        statement=f"{STATEMENTS[claim['claim']]} {SETTINGS[mode]}: {task}",
         verdict=claim["verdict"],
         evidence=evidence,
         paper=f"NoPI {printed[0]:.2f}, LUPI {printed[1]:.2f}",

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from rich import box
 from rich.table import Table
 
 from lupi.experiments.results import Record, Results
@@ -135,20 +136,25 @@ def to_markdown(tables: list[TaskTable]) -> str:
 
 def to_terminal(table: TaskTable) -> Table:
     """One task's part of Table 1, for people."""
+    seeds = "1 seed" if table.seeds == 1 else f"mean of {table.seeds} seeds ± standard error"
     shown = Table(
         title=table.title,
-        caption=f"mean of {table.seeds} seeds ± standard error; floor of the MSE: {table.floor}",
+        caption=f"{seeds}; floor of the MSE: {table.floor}",
         title_justify="left",
         caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
     )
     shown.add_column("Model")
     for name in table.headers:
-        shown.add_column(name, justify="right")
-        shown.add_column("paper", justify="right", style="dim")
+        shown.add_column(name, justify="right", no_wrap=True)
+        shown.add_column("paper", justify="right", style="dim", no_wrap=True)
     for number, row in enumerate(table.rows):
         values = []
         for cell in row.cells:
-            values += [f"[bold]{cell.text}[/]" if cell.better else cell.text, cell.paper]
+            # The paper's standard errors are left to table.md: this fits 80 columns.
+            paper = cell.paper.split(" ")[0]
+            values += [f"[bold]{cell.text}[/]" if cell.better else cell.text, paper]
         last_of_setting = number + 1 < len(table.rows) and table.rows[number + 1].label[-1] == "*"
         shown.add_row(row.label, *values, end_section=last_of_setting and row.label[-1] != "*")
     return shown

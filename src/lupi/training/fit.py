@@ -16,7 +16,7 @@ from lupi.models import NeuralODEProcess
 from lupi.objectives import Elbo
 from lupi.training.settings import TrainingSettings
 
-EpochRow = dict[str, float]
+EpochRow = dict[str, int | float]
 """One epoch: `epoch`, and each term as `train_…` (mean over its steps) and `validation_…`."""
 
 

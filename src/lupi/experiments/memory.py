@@ -1,0 +1,16 @@
+"""Keeping workers small."""
+
+import ctypes
+import gc
+
+
+def give_back_memory() -> None:
+    """Return freed memory to the system, after work that compiled something large.
+
+    A compiler frees hundreds of megabytes in small pieces, which glibc keeps unless asked; with a
+    worker on every core that adds up. Elsewhere than on glibc this only collects garbage.
+    """
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

@@ -1,0 +1,109 @@
+import re
+import shutil
+
+import pytest
+from rich.console import Console
+
+from lupi.experiments import collect, quick_settings, read_results
+from lupi.metrics import Estimate
+from lupi.report import build_tables, describe_claims, to_terminal, write_report
+from lupi.report.paper import TABLE_1, unit
+from lupi.report.table import over_seeds
+
+
+@pytest.fixture(scope="module")
+def reported(smoke_run):
+    write_report(smoke_run)
+    return smoke_run
+
+
+def test_the_papers_table_is_whole_and_lupi_wins_accuracy_and_calibration_in_it():
+    assert len(TABLE_1) == 12
+    less_sharp = 0
+    for (task, model, mode), lupi in TABLE_1.items():
+        if model == "lupi":
+            nopi = TABLE_1[task, "nopi", mode]
+            assert lupi.mse.mean < nopi.mse.mean
+            assert lupi.calibration_error.mean < nopi.calibration_error.mean
+            less_sharp += lupi.sharpness.mean > nopi.sharpness.mean
+    assert less_sharp == 5
+
+
+def test_a_cell_is_the_mean_over_seeds_in_the_papers_unit_beside_the_papers_value(reported):
+    results = read_results(reported)
+    value = over_seeds(results.records, "lotka-volterra", "lupi", "train", "mse")
+    table = next(t for t in build_tables(results) if t.task == "lotka-volterra")
+    row = next(row for row in table.rows if row.label == "LUPI*")
+    assert row.cells[0].text == f"{value.mean / 1e-3:.2f} ± {value.stderr / 1e-3:.2f}"
+    assert row.cells[0].paper == "0.73 ± 0.02"
+    assert unit("stiffness", "mse") == pytest.approx(1e-2)
+    assert unit("damping", "sharpness") == pytest.approx(1e-2)
+
+
+def test_the_better_of_each_pair_is_bold_but_not_for_sharpness(reported):
+    for table in build_tables(read_results(reported)):
+        for first, second in ((0, 1), (2, 3)):
+            pair = [table.rows[first], table.rows[second]]
+            for column in (0, 1):
+                assert sum(row.cells[column].better for row in pair) == 1
+            assert not any(row.cells[2].better for row in pair)
+
+
+def test_the_markdown_table_has_every_row_the_floor_and_the_full_distribution(reported):
+    text = (reported / "table.md").read_text()
+    for label in ("NoPI", "LUPI", "NoPI*", "LUPI*"):
+        assert text.count(f"| {label} |") == 4
+    assert text.count("Floor of the MSE") == 2
+    assert "1.05 ± 0.05" in text
+
+
+def test_the_terminal_table_fits_eighty_columns(reported):
+    console = Console(width=80, record=True)
+    tables = build_tables(read_results(reported))
+    console.print(to_terminal(tables[0]))
+    text = console.export_text()
+    assert "NoPI*" in text
+    assert "1.05" in text
+    assert "…" not in text
+
+
+def test_every_figure_is_there_as_png_and_svg(reported):
+    names = {path.name for path in (reported / "figures").iterdir()}
+    stems = {"induced-dynamics", "stiffness", "lotka-volterra", "training"}
+    assert names == {f"{stem}.{kind}" for stem in stems for kind in ("png", "svg")}
+    for path in (reported / "figures").glob("*.png"):
+        assert path.read_bytes().startswith(b"\x89PNG")
+        assert path.stat().st_size > 10_000
+
+
+def test_the_page_stands_alone(reported):
+    page = (reported / "report.html").read_text()
+    assert page.count("data:image/png;base64,") == 4
+    assert not re.search(r'(src|href)="(?!data:)', page)
+    assert "A smoke run" in page
+    for claim in describe_claims(read_results(reported).claims):
+        assert claim.verdict in page
+
+
+def test_a_report_on_one_model_and_one_seed_claims_nothing(smoke_run, tmp_path):
+    out = shutil.copytree(smoke_run, tmp_path / "out")
+    for path in out.glob("runs/*/nopi"):
+        shutil.rmtree(path)
+    for path in out.glob("runs/*/*/seed-1"):
+        shutil.rmtree(path)
+    collect(quick_settings(epochs=2), out)
+    tables = write_report(out)
+    assert [row.label for row in tables[0].rows] == ["LUPI", "LUPI*"]
+    assert "±" not in tables[0].rows[0].cells[0].text
+    assert "only one was trained here" in (out / "report.html").read_text()
+
+
+def test_claims_read_as_sentences(reported):
+    first, *_, last = describe_claims(read_results(reported).claims)
+    assert first.statement == "LUPI is more accurate at test time: stiffness"
+    assert re.match(
+        r"NoPI [\d.]+, LUPI [\d.]+, gain [+-][\d.]+ ± [\d.]+, \d of 2 seeds", first.evidence
+    )
+    assert first.paper == "NoPI 1.05, LUPI 0.93"
+    assert last.paper == "in 5 of 6"
+    assert Estimate(1.0, None).stderr is None

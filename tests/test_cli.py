@@ -1,0 +1,111 @@
+import errno
+import subprocess
+import sys
+
+import pytest
+
+from lupi import experiments
+from lupi.cli import main
+
+
+def run(*arguments) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "lupi", *arguments], capture_output=True, text=True, timeout=300
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["reproduce", "--tasks", "stifness"], "unknown task 'stifness'.*Did you mean 'stiffness'"),
+        (["reproduce", "--models", "gp"], "unknown model 'gp': expected one of nopi, lupi"),
+        (["reproduce", "--seeds", "0"], "--seeds must be at least 1, got 0"),
+        (["reproduce", "--epochs", "-3"], "--epochs must be at least 1, got -3"),
+        (["reproduce", "--seeds", "many"], '--seeds: unable to convert "many" into int'),
+        (["reproduce", "--colour", "red"], "Unknown option: --colour"),
+        (["reprodcue"], 'Unknown command "reprodcue". Did you mean "reproduce"'),
+    ],
+)
+def test_a_users_mistake_is_one_message_and_exit_code_2(
+    arguments, message, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    import re
+
+    error = capsys.readouterr().err
+    assert re.search(message, error)
+    assert error.startswith("lupi: ")
+    assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_and_version_import_nothing_heavy():
+    script = (
+        "import sys; from lupi.cli import app; app(['--help'], result_action='return_value');"
+        "heavy = {'jax', 'numpy', 'matplotlib', 'numpyro', 'diffrax'} & set(sys.modules);"
+        "assert not heavy, heavy"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "reproduce" in done.stdout
+    assert run("--version").stdout.strip() == "lupi 0.1.0"
+
+
+def test_a_quick_run_prints_the_table_and_the_claims_and_a_second_one_goes_on(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    arguments = [
+        "reproduce",
+        "--quick",
+        "--tasks",
+        "damping,stiffness",
+        "--seeds",
+        "1",
+        "--workers",
+        "1",
+    ]
+    main(arguments)
+    first = capsys.readouterr().out
+    assert "0 of 4 runs done" in first
+    assert "Varying damping" in first
+    assert "LUPI is less sharp in most cases" in first
+    assert (tmp_path / "reproduction-quick" / "report.html").exists()
+    main(arguments)
+    assert "4 of 4 runs done" in capsys.readouterr().out
+
+
+def test_a_full_disk_is_one_message(tmp_path, monkeypatch, capsys):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device", "results.json")
+
+    monkeypatch.setattr(experiments, "reproduce", full)
+    with pytest.raises(SystemExit) as stop:
+        main(["reproduce", "--out", str(tmp_path / "out")])
+    assert stop.value.code == 2
+    error = capsys.readouterr().err
+    assert "No space left on device (results.json)" in error
+    assert "What was finished before is kept" in error
+
+
+def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch, capsys):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(experiments, "reproduce", interrupted)
+    with pytest.raises(SystemExit) as stop:
+        main(["reproduce", "--out", str(tmp_path / "out")])
+    assert stop.value.code == 130
+    assert "The same command goes on from here" in capsys.readouterr().err
+
+
+def test_a_fault_of_ours_keeps_its_traceback(tmp_path, monkeypatch):
+    def fault(*_, **__):
+        raise ZeroDivisionError("ours")
+
+    monkeypatch.setattr(experiments, "reproduce", fault)
+    with pytest.raises(ZeroDivisionError):
+        main(["reproduce", "--out", str(tmp_path / "out")])
