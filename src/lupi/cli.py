@@ -13,6 +13,7 @@ from lupi.names import MODEL_NAMES, TASK_NAMES
 EXIT_USER, EXIT_INTERRUPTED = 2, 130
 
 app = App(
+    suppress_keyboard_interrupt=False,  # `main` says how to go on
     name="lupi",
     version=f"lupi {__version__}",
     help="Forecast dynamical systems from a handful of observations, "

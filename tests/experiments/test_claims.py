@@ -19,7 +19,11 @@ def pairs(nopi, lupi, metric="mse", **rest):
     ]
 
 
-FLOORS = [Floor(task="stiffness", seed=seed, mse=Metric(mean=2.0, stderr=0.1)) for seed in range(3)]
+FLOORS = [
+    Floor(task=task, seed=seed, mse=Metric(mean=2.0, stderr=0.1))
+    for task in ("stiffness", "damping")
+    for seed in range(3)
+]
 
 
 def claim_about(claims, name):

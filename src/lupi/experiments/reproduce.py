@@ -183,7 +183,7 @@ def _describe_difference(found: ReproductionSettings | None, wanted: Reproductio
     if found.version != wanted.version:
         return f"lupi {wanted.version} instead of {found.version}"
     for task, run_settings in wanted.tasks.items():
-        for part in ("data", "training", "evaluation"):
+        for part in type(run_settings).model_fields:
             ours = getattr(run_settings, part).model_dump()
             theirs = getattr(found.tasks[task], part).model_dump() if task in found.tasks else {}
             for name, value in ours.items():

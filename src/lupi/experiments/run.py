@@ -13,7 +13,7 @@ from lupi.experiments.settings import RunSettings
 from lupi.experiments.tasks import get_task
 from lupi.files import write_atomically
 from lupi.metrics import Estimate
-from lupi.models import ProcessSettings, build_process, save_process
+from lupi.models import build_process, save_process
 from lupi.training import EpochRow, fit
 
 
@@ -27,14 +27,13 @@ def run(folder: RunFolder, settings: RunSettings, *, on_epoch=None) -> FinishedR
         jax.random.key(folder.seed), 5
     )
     paper_task = get_task(folder.task)
-    system, evaluation = paper_task.system, settings.evaluation
+    evaluation = settings.evaluation
     data = make_data(paper_task, settings, key=data_key)
     give_back_memory()
 
-    process_settings = ProcessSettings(
-        observation_size=len(system.observed),
-        privileged_size=len(system.privileged) if folder.model == "lupi" else 0,
-    )
+    process_settings = settings.process
+    if folder.model == "nopi":
+        process_settings = process_settings.model_copy(update={"privileged_size": 0})
     process = build_process(process_settings, key=weights_key)
 
     started = time.perf_counter()

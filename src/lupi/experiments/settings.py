@@ -4,6 +4,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from lupi import __version__
 from lupi.experiments.tasks import TASKS
+from lupi.models import ProcessSettings
 from lupi.training import TrainingSettings
 from lupi.training.settings import SizeRange
 
@@ -37,6 +38,8 @@ class RunSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     data: DataSettings = DataSettings()
+    process: ProcessSettings = ProcessSettings(observation_size=2, privileged_size=1)
+    """Of LUPI; NoPI is the same without the privileged parts."""
     training: TrainingSettings = TrainingSettings()
     evaluation: EvaluationSettings = EvaluationSettings()
 

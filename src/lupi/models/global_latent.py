@@ -5,8 +5,6 @@ import jax
 from jaxtyping import Array, Float, PRNGKeyArray
 from numpyro.distributions import Normal
 
-from lupi.models.layers import scaled
-
 
 class GlobalLatent(eqx.Module):
     r"""$z \sim N(\mu(r), \sigma(r))$, the two functions sharing all layers but the last.
@@ -30,18 +28,16 @@ class GlobalLatent(eqx.Module):
         key: PRNGKeyArray,
     ):
         shared_key, mean_key, scale_key = jax.random.split(key, 3)
-        self.shared = scaled(
-            eqx.nn.MLP(
-                aggregate_size,
-                hidden_size,
-                hidden_size,
-                1,
-                final_activation=jax.nn.relu,
-                key=shared_key,
-            )
+        self.shared = eqx.nn.MLP(
+            aggregate_size,
+            hidden_size,
+            hidden_size,
+            1,
+            final_activation=jax.nn.relu,
+            key=shared_key,
         )
-        self.mean = scaled(eqx.nn.Linear(hidden_size, global_latent_size, key=mean_key))
-        self.scale = scaled(eqx.nn.Linear(hidden_size, global_latent_size, key=scale_key))
+        self.mean = eqx.nn.Linear(hidden_size, global_latent_size, key=mean_key)
+        self.scale = eqx.nn.Linear(hidden_size, global_latent_size, key=scale_key)
         self.min_scale = min_scale
 
     def __call__(self, representation: Float[Array, " aggregate"]) -> Normal:

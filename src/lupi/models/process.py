@@ -13,6 +13,7 @@ from lupi.models.decoder import Decoder
 from lupi.models.global_latent import GlobalLatent
 from lupi.models.initial_state import InitialState
 from lupi.models.latent_ode import LatentODE
+from lupi.models.layers import scale_weights
 from lupi.models.observation_encoder import ObservationEncoder
 from lupi.models.privileged_encoder import PrivilegedEncoder
 from lupi.models.residual_aggregator import ResidualAggregator
@@ -142,7 +143,7 @@ def build_process(settings: ProcessSettings, *, key: PRNGKeyArray) -> NeuralODEP
             settings.privileged_size, **represented, key=next(keys)
         )
         residual_aggregator = ResidualAggregator(aggregate_size, **represented, key=next(keys))
-    return NeuralODEProcess(
+    process = NeuralODEProcess(
         observation_encoder=observation_encoder,
         aggregator=MeanLogSumExp(),
         global_latent=global_latent,
@@ -152,6 +153,7 @@ def build_process(settings: ProcessSettings, *, key: PRNGKeyArray) -> NeuralODEP
         privileged_encoder=privileged_encoder,
         residual_aggregator=residual_aggregator,
     )
+    return scale_weights(process, settings.initial_gain)
 
 
 def num_parameters(process: eqx.Module) -> int:

@@ -10,6 +10,7 @@ from matplotlib import cm, colormaps, style
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure, SubFigure
+from matplotlib.ticker import NullFormatter
 
 from lupi.experiments.results import RunFolder
 from lupi.files import write_atomically
@@ -195,6 +196,7 @@ def _draw_sharpness(axis: Axes, arrays) -> None:
                 label=LABELS[model] + MODE_LABELS[mode],
             )
     axis.set_xscale("log")
+    axis.xaxis.set_minor_formatter(NullFormatter())
     axis.set(xlabel="mean standard deviation of a system", ylabel="share of systems")
     axis.legend(loc="best")
 

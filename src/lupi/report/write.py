@@ -11,7 +11,8 @@ from lupi.files import write_atomically
 from lupi.names import MODEL_NAMES, TASK_NAMES
 from lupi.report.claims import describe_claims
 from lupi.report.figures import write_figures
-from lupi.report.table import TaskTable, build_tables, to_markdown
+from lupi.report.paper import TABLE_1, unit
+from lupi.report.table import TaskTable, build_tables, over_seeds, to_markdown
 
 PAPER_EPOCHS = 100
 
@@ -38,12 +39,38 @@ def _render_page(results: Results, tables: list[TaskTable], figures: list[Path])
     return environment.get_template("page.html").render(
         num_models=len({(r.task, r.model, r.seed) for r in results.records}),
         small=f"{shortest} epochs" if shortest < PAPER_EPOCHS else None,
+        summary=_summarise(results, tables),
         claims=describe_claims(results.claims),
         tables=tables,
         figures={path.stem: _data_uri(path) for path in figures},
         settings=json.dumps(results.settings, indent=1),
         version=results.settings["version"],
     )
+
+
+def _summarise(results: Results, tables: list[TaskTable]) -> str:
+    at_test = [
+        (over_seeds(results.records, t.task, model, "test", "mse"), t.task, model)
+        for t in tables
+        for model in MODEL_NAMES
+        if any((r.task, r.model) == (t.task, model) for r in results.records)
+    ]
+    reached = sum(
+        value.mean / unit(task, "mse") <= TABLE_1[task, model, "test"].mse.mean
+        for value, task, model in at_test
+    )
+    sentences = [
+        f"At test time the mean squared error is at or below the paper's for {reached} of "
+        f"{len(at_test)} models and tasks."
+    ]
+    if results.claims:
+        verdicts = [claim["verdict"] for claim in results.claims]
+        sentences.append(
+            f"Of {len(verdicts)} claims {verdicts.count('holds')} hold, "
+            f"{verdicts.count('undecided')} are undecided and "
+            f"{verdicts.count('does not hold')} do not hold in these runs."
+        )
+    return " ".join(sentences)
 
 
 def _data_uri(path: Path) -> str:
