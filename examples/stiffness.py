@@ -312,7 +312,8 @@ keep(figure, "prediction")
 #
 # Observations arrive one after another, and each context holds the one before it. The more a model
 # has seen, the closer its samples of $z$ agree. (In training a context had 5 to 9 points: 2 and 4
-# are fewer than the models have practised on.)
+# are fewer than the models have practised on.) A prediction need not go through the points it was
+# given: they reach it only as far as $z$ remembers them.
 
 # %%
 # For each test system, the place of each of its points in the queue.

@@ -23,9 +23,5 @@ def generate_tasks(
     trajectories = simulate(system, times, num_tasks, key=key)
     ts = jnp.asarray(trajectories.times / time_unit, dtype=float)
     ts = jnp.broadcast_to(ts, (num_tasks, ts.size))
-    observations = Observations(
-        ts=ts,
-        ys=jnp.asarray(trajectories.observed, dtype=float),
-        mask=jnp.ones(ts.shape, dtype=bool),
-    )
+    observations = Observations(ts, jnp.asarray(trajectories.observed, dtype=float))
     return Task(observations, jnp.asarray(trajectories.privileged, dtype=float))

@@ -1,6 +1,7 @@
 """Containers: what was seen of a system, and what else is known of it in training."""
 
 import equinox as eqx
+import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 
@@ -15,6 +16,16 @@ class Observations(eqx.Module):
     ts: Float[Array, "*task time"]
     ys: Float[Array, "*task time observation"]
     mask: Bool[Array, "*task time"]
+
+    def __init__(
+        self,
+        ts: Float[Array, "*task time"],
+        ys: Float[Array, "*task time observation"],
+        mask: Bool[Array, "*task time"] | None = None,
+    ):
+        """Without a `mask` all points are real."""
+        self.ts, self.ys = ts, ys
+        self.mask = jnp.ones(ts.shape, dtype=bool) if mask is None else mask
 
     def only(self, mask: Bool[Array, "*task time"]) -> "Observations":
         """The same points, real only where `mask` is true as well."""
