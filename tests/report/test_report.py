@@ -80,7 +80,7 @@ def test_the_page_stands_alone(reported):
     page = (reported / "report.html").read_text()
     assert page.count("data:image/png;base64,") == 4
     assert not re.search(r'(src|href)="(?!data:)', page)
-    assert "A smoke run" in page
+    assert "A short run" in page
     for claim in describe_claims(read_results(reported).claims):
         assert claim.verdict in page
 

@@ -105,7 +105,7 @@ def reproduce(
 
 def collect(settings: ReproductionSettings, out: Path) -> Results:
     """Gather all finished runs of a folder into `results.json`."""
-    folders = finished_folders(out, (TASK_NAMES, MODEL_NAMES))
+    folders = finished_folders(out)
     finished = [run for folder in folders if (run := folder.finished()) is not None]
     records = [record for run in finished for record in run.records]
     # NoPI and LUPI of one seed have the same data and so the same floor.

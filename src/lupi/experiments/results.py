@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from lupi.errors import UserError
 from lupi.files import write_atomically
+from lupi.names import MODEL_NAMES, TASK_NAMES
 
 SCHEMA = 1
 
@@ -150,12 +151,11 @@ def read_results(out: Path) -> Results:
     return Results.model_validate(content)
 
 
-def finished_folders(out: Path, names: tuple[tuple[str, ...], tuple[str, ...]]) -> list[RunFolder]:
+def finished_folders(out: Path) -> list[RunFolder]:
     """The folders of all finished runs, in the order of the tasks, models and seeds."""
-    tasks, models = names
     found = []
-    for task in tasks:
-        for model in models:
+    for task in TASK_NAMES:
+        for model in MODEL_NAMES:
             seeds = (out / "runs" / task / model).glob("seed-*/run.json")
             numbers = sorted(int(path.parent.name.removeprefix("seed-")) for path in seeds)
             found += [RunFolder(out, task, model, seed) for seed in numbers]

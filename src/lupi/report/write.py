@@ -8,7 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from lupi.experiments.results import Results, finished_folders, read_results
 from lupi.files import write_atomically
-from lupi.names import MODEL_NAMES, TASK_NAMES
+from lupi.names import MODEL_NAMES
 from lupi.report.claims import describe_claims
 from lupi.report.figures import write_figures
 from lupi.report.paper import TABLE_1, unit
@@ -22,7 +22,7 @@ def write_report(out: Path) -> list[TaskTable]:
     results = read_results(out)
     tables = build_tables(results)
     write_atomically(out / "table.md", to_markdown(tables))
-    folders = finished_folders(out, (TASK_NAMES, MODEL_NAMES))
+    folders = finished_folders(out)
     figures = write_figures(folders, out / "figures")
     write_atomically(out / "report.html", _render_page(results, tables, figures))
     return tables
