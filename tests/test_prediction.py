@@ -99,7 +99,7 @@ def test_many_tasks_at_once_give_what_each_gives_alone(lupi, tasks):
     )
     alone = predict(
         lupi,
-        jax.tree.map(lambda leaf: leaf[3], tasks.observations),
+        tasks[3].observations,
         TIMES,
         num_samples=4,
         key=keys[3],
@@ -113,6 +113,10 @@ def test_bad_input_is_refused_with_what_to_do(lupi, observations, prediction):
     three = Observations(observations.ts, jnp.zeros((10, 3)), observations.mask)
     with pytest.raises(UserError, match="observes 3 quantities, the process was built for 2"):
         predict(lupi, three, TIMES, key=key)
+    with pytest.raises(UserError, match="holds 2 systems, predict takes one"):
+        predict(
+            lupi, jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), observations), TIMES, key=key
+        )
     with pytest.raises(UserError, match="no real observation"):
         predict(lupi, observations.only(jnp.zeros(10, dtype=bool)), TIMES, key=key)
     broken = eqx.tree_at(lambda o: o.ys, observations, observations.ys.at[0, 0].set(jnp.nan))
@@ -126,3 +130,9 @@ def test_bad_input_is_refused_with_what_to_do(lupi, observations, prediction):
         prediction.interval(coverage=90.0)
     with pytest.raises(UserError, match="list of numbers between 0 and 1"):
         prediction.quantiles(jnp.array([0.5, 1.5]))
+
+
+def test_predict_works_inside_jit_with_times_and_context_closed_over(lupi, observations):
+    compiled = jax.jit(lambda key: predict(lupi, observations, TIMES, num_samples=4, key=key).mean)
+    plain = predict(lupi, observations, TIMES, num_samples=4, key=jax.random.key(2)).mean
+    np.testing.assert_allclose(compiled(jax.random.key(2)), plain, atol=1e-5)

@@ -18,11 +18,12 @@ if TYPE_CHECKING:
         ProcessSettings,
         build_process,
         load_process,
+        num_parameters,
         save_process,
     )
     from lupi.objectives import Elbo
     from lupi.prediction import Prediction, predict
-    from lupi.systems import DampedOscillators, LotkaVolterra, System, simulate
+    from lupi.systems import DampedOscillators, LotkaVolterra, Parameter, System, simulate
     from lupi.training import TrainingSettings, fit
 
 _HOMES = {
@@ -31,6 +32,7 @@ _HOMES = {
     "LotkaVolterra": "systems",
     "NeuralODEProcess": "models",
     "Observations": "data",
+    "Parameter": "systems",
     "Prediction": "prediction",
     "ProcessSettings": "models",
     "System": "systems",
@@ -43,11 +45,14 @@ _HOMES = {
     "generate_tasks": "data",
     "get_task": "experiments",
     "load_process": "models",
+    "num_parameters": "models",
     "predict": "prediction",
     "save_process": "models",
     "simulate": "systems",
     "split_randomly": "data",
 }
+
+_MODULES = {*_HOMES.values(), "metrics"}
 
 __all__ = [
     "DampedOscillators",
@@ -55,6 +60,7 @@ __all__ = [
     "LotkaVolterra",
     "NeuralODEProcess",
     "Observations",
+    "Parameter",
     "Prediction",
     "ProcessSettings",
     "System",
@@ -67,6 +73,7 @@ __all__ = [
     "generate_tasks",
     "get_task",
     "load_process",
+    "num_parameters",
     "predict",
     "save_process",
     "simulate",
@@ -77,6 +84,8 @@ __all__ = [
 def __getattr__(name: str):
     if name in _HOMES:
         return getattr(importlib.import_module(f"lupi.{_HOMES[name]}"), name)
+    if name in _MODULES:
+        return importlib.import_module(f"lupi.{name}")
     raise AttributeError(f"module 'lupi' has no attribute {name!r}")
 
 

@@ -5,6 +5,7 @@ import math
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float, PRNGKeyArray
 from numpyro.distributions import Categorical, MixtureSameFamily, Normal
@@ -68,11 +69,12 @@ class Prediction(eqx.Module):
         self, levels: Float[Array, " level"]
     ) -> Float[Array, "level *task time observation"]:
         """The values below which the full distribution puts each share of its mass."""
-        levels = jnp.asarray(levels, dtype=float)
-        if levels.ndim != 1 or not bool(((levels > 0) & (levels < 1)).all()):
+        values = np.asarray(levels)
+        if values.ndim != 1 or not ((values > 0) & (values < 1)).all():
             raise UserError(
-                f"quantile levels must be a list of numbers between 0 and 1, got {levels}."
+                f"quantile levels must be a list of numbers between 0 and 1, got {values}."
             )
+        levels = jnp.asarray(values, dtype=float)
         return _mixture_quantiles(self.decoded_means, self.decoded_scales, self.full, levels)
 
     def interval(
@@ -95,19 +97,22 @@ def predict(
 ) -> Prediction:
     """Predict the system behind `context` at `times`, in any order, from 0 on.
 
-    Nothing but observations goes in: privileged information has no way here.
+    Nothing but observations goes in: privileged information has no way here. For many systems at
+    once, map over them: `jax.vmap(lambda context, key: predict(process, context, times, key=key))`.
     """
+    times = jnp.asarray(times, dtype=float)
     _check_context(process, context)
     _check_times(times)
     # Inside jit or vmap the last time is not known; the usual span, [0, 1], is assumed there.
-    horizon = 1 if isinstance(times, Tracer) else max(1, math.ceil(times.max()))
+    horizon = 1 if isinstance(times, Tracer) else max(1, math.ceil(np.max(times)))
+    return _predict(process, context, times, num_samples, horizon, key)
+
+
+@eqx.filter_jit
+def _predict(process, context, times, num_samples: int, horizon: int, key) -> Prediction:
+    latent = process.infer(context)
     return predict_from_latent(
-        process,
-        process.infer(context),
-        times,
-        num_samples=num_samples,
-        horizon=horizon,
-        key=key,
+        process, latent, times, num_samples=num_samples, horizon=horizon, key=key
     )
 
 
@@ -132,6 +137,11 @@ def predict_from_latent(
 
 
 def _check_context(process: NeuralODEProcess, context: Observations) -> None:
+    if context.ts.ndim != 1:
+        raise UserError(
+            f"the context holds {context.ts.shape[0]} systems, predict takes one: map over them "
+            "with jax.vmap, or pick one."
+        )
     expected = process.observation_encoder.observation_size
     arrived = context.ys.shape[-1]
     if arrived != expected:
@@ -139,11 +149,12 @@ def _check_context(process: NeuralODEProcess, context: Observations) -> None:
             f"the context observes {arrived} quantities, the process was built for {expected}: "
             "give the quantities it was trained on, or build another process."
         )
-    if isinstance(context.ts, Tracer):
+    if any(isinstance(leaf, Tracer) for leaf in (context.ts, context.ys, context.mask)):
         return  # inside jit or vmap values cannot be looked at
-    if not bool(context.mask.any()):
+    # NumPy, here and below: jax.numpy would be traced even where its arguments are not.
+    if not np.any(context.mask):
         raise UserError("the context has no real observation: give at least one.")
-    if not bool(jnp.isfinite(context.ts).all() & jnp.isfinite(context.ys).all()):
+    if not (np.isfinite(context.ts).all() and np.isfinite(context.ys).all()):
         raise UserError(
             "the context holds values that are not finite numbers: remove those points, or mask "
             "them and put any number in their place."
@@ -153,7 +164,8 @@ def _check_context(process: NeuralODEProcess, context: Observations) -> None:
 def _check_times(times: Float[Array, " time"]) -> None:
     if isinstance(times, Tracer):
         return
-    if times.shape[0] == 0 or not bool((jnp.isfinite(times) & (times >= 0)).all()):
+    values = np.asarray(times)
+    if values.size == 0 or not (np.isfinite(values) & (values >= 0)).all():
         raise UserError(
             "times must be one or more finite numbers from 0 on, in the unit the process was "
             "trained in: its trajectories start at time 0."

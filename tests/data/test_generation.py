@@ -14,3 +14,9 @@ def test_tasks_hold_the_simulated_series_with_times_in_the_asked_unit():
     np.testing.assert_allclose(tasks.observations.ys, reference.observed, rtol=1e-6)
     np.testing.assert_allclose(tasks.privileged, [[0.5, 1.0]] * 3)
     assert bool(tasks.observations.mask.all())
+
+
+def test_tasks_are_counted_and_picked_along_their_leading_axis(tasks):
+    assert len(tasks) == 12
+    assert len(tasks[3:5]) == 2
+    np.testing.assert_array_equal(tasks[3:5].observations.ys[1], tasks[4].observations.ys)

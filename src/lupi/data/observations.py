@@ -1,6 +1,7 @@
 """Containers: what was seen of a system, and what else is known of it in training."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
@@ -41,3 +42,11 @@ class Task(eqx.Module):
 
     observations: Observations
     privileged: Float[Array, "*task privileged"]
+
+    def __len__(self) -> int:
+        """How many tasks stand along the leading axis."""
+        return self.privileged.shape[0]
+
+    def __getitem__(self, index) -> "Task":
+        """The tasks at an index, a slice or an array of indices along the leading axis."""
+        return jax.tree.map(lambda leaf: leaf[index], self)

@@ -42,7 +42,7 @@ class Evaluation(NamedTuple):
 
 def draw_contexts(tasks: Task, settings: EvaluationSettings, *, key: PRNGKeyArray) -> Observations:
     """A random context for each of the tasks."""
-    keys = jax.random.split(key, tasks.privileged.shape[0])
+    keys = jax.random.split(key, len(tasks))
     return jax.vmap(lambda o, k: draw_context(o, sizes=settings.context_sizes, key=k))(
         tasks.observations, keys
     )
@@ -61,7 +61,7 @@ def evaluate(
     In `test` it sees the contexts; in `train`, the starred rows, all of each task and, if it can
     use it, its privileged information.
     """
-    keys = jax.random.split(key, tasks.privileged.shape[0])
+    keys = jax.random.split(key, len(tasks))
     latents = _infer_all(process, tasks, contexts)
     return {
         mode: _judge(

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class ProcessSettings(BaseModel):
-    """What `build_process` needs to know. The defaults are the paper's."""
+    """What `build_process` needs to know. The sizes and scales are the paper's."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -44,7 +44,7 @@ def fit(
     samples at every epoch, so that its curve moves only when the process does. An epoch is one
     compiled call; the result depends on nothing but the arguments.
     """
-    num_tasks = training.privileged.shape[0]
+    num_tasks = len(training)
     if settings.batch_size > num_tasks:
         raise UserError(
             f"batch_size is {settings.batch_size}, but there are {num_tasks} training tasks: "
@@ -129,7 +129,7 @@ def _run_epoch(
         return loss, {"loss": loss} | terms
 
     def mean_loss(weights, tasks: Task, key):
-        keys = jax.random.split(key, tasks.privileged.shape[0])
+        keys = jax.random.split(key, len(tasks))
         losses, terms = jax.vmap(task_loss, in_axes=(None, 0, 0))(weights, tasks, keys)
         return losses.mean(), jax.tree.map(jnp.mean, terms)
 
@@ -137,17 +137,16 @@ def _run_epoch(
         # The map over a batch of one is left out: it would cost a fifth of the time of a step.
         if settings.batch_size > 1:
             return mean_loss(weights, tasks, key)
-        return task_loss(weights, jax.tree.map(lambda leaf: leaf[0], tasks), key)
+        return task_loss(weights, tasks[0], key)
 
     def step(carry, batch):
         weights, optimiser_state = carry
         indices, key = batch
-        tasks = jax.tree.map(lambda leaf: leaf[indices], training)
-        gradient, terms = jax.grad(batch_loss, has_aux=True)(weights, tasks, key)
+        gradient, terms = jax.grad(batch_loss, has_aux=True)(weights, training[indices], key)
         updates, optimiser_state = optimiser.update(gradient, optimiser_state)
         return (optax.apply_updates(weights, updates), optimiser_state), terms
 
-    num_tasks = training.privileged.shape[0]
+    num_tasks = len(training)
     num_steps = num_tasks // settings.batch_size
     order_key, steps_key = jax.random.split(epoch_key)
     order = jax.random.permutation(order_key, num_tasks)[: num_steps * settings.batch_size]
