@@ -23,6 +23,7 @@ def run(*arguments) -> subprocess.CompletedProcess:
         (["reproduce", "--epochs", "-3"], "--epochs must be at least 1, got -3"),
         (["reproduce", "--seeds", "many"], '--seeds: unable to convert "many" into int'),
         (["reproduce", "--colour", "red"], "Unknown option: --colour"),
+        (["reproduce", "--tasks"], "expected at least one task, got none|requires an argument"),
         (["reprodcue"], 'Unknown command "reprodcue". Did you mean "reproduce"'),
     ],
 )
@@ -88,7 +89,7 @@ def test_a_full_disk_is_one_message(tmp_path, monkeypatch, capsys):
     assert stop.value.code == 2
     error = capsys.readouterr().err
     assert "No space left on device (results.json)" in error
-    assert "What was finished before is kept" in error
+    assert "What was finished before is kept: free some space" in error
 
 
 def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch, capsys):

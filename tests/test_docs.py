@@ -64,3 +64,9 @@ def test_ci_calls_the_readmes_test_command_and_nothing_else():
 @pytest.mark.parametrize("target", ["reproduce", "test"])
 def test_the_two_commands_are_targets_of_the_makefile(target):
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+def test_no_placeholder_is_left_in_the_docs():
+    for page in ("README.md", "docs/design.md", "docs/notation.md", "docs/new-system.md"):
+        text = (ROOT / page).read_text()
+        assert not re.search(r"RESULTS_TABLE|CLAIMS_SENTENCE|\bSPEED\b|TODO", text), page

@@ -1,5 +1,6 @@
 """The command line: parse, call, show. Heavy imports wait until a command needs them."""
 
+import errno
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -144,10 +145,11 @@ def main(arguments: list[str] | None = None) -> None:
         _fail(f"{error} See `lupi --help`.")
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        remedy = "free some space" if full else "check the folder and your rights to it"
         _fail(
             f"could not read or write a file: {error.strerror or error}{where}. What was finished "
-            "before is kept: free some space or choose another folder, and run the same command "
-            "again."
+            f"before is kept: {remedy}, and run the same command again."
         )
     except KeyboardInterrupt:
         print("\nlupi: stopped. The same command goes on from here.", file=sys.stderr)

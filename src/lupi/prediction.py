@@ -99,6 +99,7 @@ def predict(
 
     Nothing but observations goes in: privileged information has no way here. For many systems at
     once, map over them: `jax.vmap(lambda context, key: predict(process, context, times, key=key))`.
+    Where `times` are traced, by jit or vmap, those beyond 1 are solved with longer steps.
     """
     times = jnp.asarray(times, dtype=float)
     _check_context(process, context)

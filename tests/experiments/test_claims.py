@@ -75,6 +75,12 @@ def test_less_sharp_in_most_cells_counts_the_cells():
     records += pairs([1.0, 1.0], [0.5, 0.6], metric="sharpness", task="damping")
     claim = claim_about(judge_claims(records, FLOORS), "sharpness")
     assert (claim["count"], claim["of"], claim["verdict"]) == (2, 3, "holds")
+    assert claim["beyond_chance"] == 0
+
+
+def test_one_seed_decides_nothing_about_sharpness():
+    claim = claim_about(judge_claims(pairs([1.0], [2.0], metric="sharpness"), FLOORS), "sharpness")
+    assert (claim["count"], claim["verdict"]) == (1, "undecided")
 
 
 def test_with_one_model_there_is_nothing_to_judge():

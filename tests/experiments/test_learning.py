@@ -27,7 +27,7 @@ def test_a_short_training_tells_systems_apart_far_better_than_the_floor(tmp_path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", ["stiffness", "damping"])
+@pytest.mark.parametrize("task", ["stiffness", "damping", "lotka-volterra"])
 @pytest.mark.parametrize("model", ["nopi", "lupi"])
 def test_the_papers_training_reaches_the_papers_error(tmp_path, task, model):
     finished = run(RunFolder(tmp_path, task, model, 0), paper_settings().tasks[task])

@@ -90,4 +90,9 @@ def test_a_process_is_not_saved_with_settings_of_another(tmp_path):
     other = build_process(ProcessSettings(observation_size=3), key=jax.random.key(0))
     with pytest.raises(UserError, match="pass the settings that it was built with"):
         save_process(tmp_path / "model.safetensors", other, SETTINGS)
+    finer = ProcessSettings(observation_size=2, privileged_size=1, min_observation_scale=0.01)
+    with pytest.raises(UserError, match="a scale or the number of solver steps"):
+        save_process(
+            tmp_path / "model.safetensors", build_process(finer, key=jax.random.key(0)), SETTINGS
+        )
     assert not (tmp_path / "model.safetensors").exists()

@@ -76,7 +76,11 @@ def test_the_kl_is_zero_when_context_and_target_are_one_set(nopi, split):
 
 
 def test_values_behind_the_mask_do_not_matter(lupi, split):
-    spoiled = eqx.tree_at(lambda s: s.target.ys, split, split.target.ys.at[8:].set(99.0))
+    spoiled = eqx.tree_at(
+        lambda s: (s.target.ys, s.target.ts),
+        split,
+        (split.target.ys.at[8:].set(99.0), split.target.ts.at[8:].set(1000.0)),
+    )
     key = jax.random.key(0)
     clean_loss, _ = Elbo()(lupi, split, PRIVILEGED, key=key)
     spoiled_loss, _ = Elbo()(lupi, spoiled, PRIVILEGED, key=key)

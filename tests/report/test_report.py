@@ -5,7 +5,6 @@ import pytest
 from rich.console import Console
 
 from lupi.experiments import collect, quick_settings, read_results
-from lupi.metrics import Estimate
 from lupi.report import build_tables, describe_claims, to_terminal, write_report
 from lupi.report.paper import TABLE_1, unit
 from lupi.report.table import over_seeds
@@ -55,6 +54,7 @@ def test_the_markdown_table_has_every_row_the_floor_and_the_full_distribution(re
         assert text.count(f"| {label} |") == 4
     assert text.count("Floor of the MSE") == 2
     assert "1.05 ± 0.05" in text
+    assert "initial weights 1.73 times PyTorch's default" in text
 
 
 def test_the_terminal_table_fits_eighty_columns(reported):
@@ -106,4 +106,12 @@ def test_claims_read_as_sentences(reported):
     )
     assert first.paper == "NoPI 1.05, LUPI 0.93"
     assert last.paper == "in 5 of 6"
-    assert Estimate(1.0, None).stderr is None
+
+
+def test_a_row_averages_only_over_seeds_that_every_model_has(smoke_run, tmp_path):
+    out = shutil.copytree(smoke_run, tmp_path / "out")
+    shutil.rmtree(out / "runs" / "stiffness" / "nopi" / "seed-1")
+    results = collect(quick_settings(epochs=2), out)
+    table = next(t for t in build_tables(results) if t.task == "stiffness")
+    assert table.seeds == 1
+    assert all("±" not in row.cells[0].text for row in table.rows)

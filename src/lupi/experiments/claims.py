@@ -23,7 +23,8 @@ def judge_claims(records: list[Record], floors: list[Floor]) -> list[Claim]:
     - `sharpness`: LUPI is *less* sharp in most of these cells (5 of 6 in the paper).
 
     A verdict is `holds` when the seeds' paired differences pass a one-sided t-test, `undecided`
-    when their mean is in favour but could be chance, and `does not hold` when it is not.
+    when their mean is in favour but could be chance, and `does not hold` when it is not. Sharpness
+    is a count of cells, by the mean over seeds; how many are beyond chance stands beside it.
     """
     claims = []
     cells = [(t, m) for t in TASK_NAMES for m in MODE_NAMES if _seeds(records, t, m)]
@@ -69,18 +70,29 @@ def _compare(records: list[Record], task: str, mode: str, metric: str) -> Claim:
 
 
 def _judge_sharpness(records: list[Record], cells: list[tuple[str, str]]) -> Claim:
-    less_sharp = []
-    for task, mode in cells:
-        comparison = _compare(records, task, mode, "sharpness")
-        if comparison["gain"]["mean"] < 0:
-            less_sharp.append({"task": task, "mode": mode})
+    compared = [_compare(records, task, mode, "sharpness") for task, mode in cells]
+    # `_compare` asks whether LUPI's value is lower, this claim whether it is higher.
+    less_sharp = [cell for cell in compared if cell["gain"]["mean"] < 0]
+    beyond_chance = [
+        cell
+        for cell in less_sharp
+        if cell["p_value"] is not None and cell["p_value"] > 1 - SIGNIFICANCE
+    ]
+    if len(less_sharp) <= len(cells) / 2:
+        verdict = "does not hold"
+    elif any(cell["seeds"] < 2 for cell in compared):
+        verdict = "undecided"
+    else:
+        verdict = "holds"
     return {
         "claim": "sharpness",
         "metric": "sharpness",
-        "less_sharp": less_sharp,
+        "cells": [{k: v for k, v in cell.items() if k != "verdict"} for cell in compared],
+        "less_sharp": [{"task": cell["task"], "mode": cell["mode"]} for cell in less_sharp],
         "count": len(less_sharp),
+        "beyond_chance": len(beyond_chance),
         "of": len(cells),
-        "verdict": "holds" if len(less_sharp) > len(cells) / 2 else "does not hold",
+        "verdict": verdict,
     }
 
 

@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import sys
 
 
 def give_back_memory() -> None:
@@ -11,6 +12,7 @@ def give_back_memory() -> None:
     worker on every core that adds up. Elsewhere than on glibc this only collects garbage.
     """
     gc.collect()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)

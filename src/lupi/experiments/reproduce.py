@@ -1,13 +1,16 @@
 """The whole of Table 1: many runs, interrupted and resumed, into one results file."""
 
+import fcntl
 import os
 import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from loky import get_reusable_executor
+from loky import cpu_count, get_reusable_executor
+from loky.process_executor import BrokenProcessPool
 from pydantic import ValidationError
 
 from lupi.errors import UserError
@@ -24,11 +27,11 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "lupi" 
 
 WORKER_ENVIRONMENT = {
     # One core a worker: left alone, each would start threads for all cores and they would fight.
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
     "OMP_NUM_THREADS": "1",
     "MALLOC_ARENA_MAX": "1",
-    # Compiled once, used by all workers and by the next command. Functions with error callbacks
-    # cannot be kept: a failing solve must give NaN instead, which `fit` looks for.
+    # Compiled once, used by all workers and by the next command. Functions with error callbacks,
+    # diffrax's, cannot be kept: a failing simulation gives NaN instead, and `simulate` says so.
     "JAX_COMPILATION_CACHE_DIR": os.environ.get("JAX_COMPILATION_CACHE_DIR", str(CACHE)),
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.3",
     "EQX_ON_ERROR": "nan",
@@ -62,13 +65,21 @@ def reproduce(
     counts as done once all its files are written, and what is done is not done again. The results
     cover all finished runs of the folder, those of earlier calls included.
     """
-    for task in tasks:
-        check_name("task", task, TASK_NAMES)
-    for model in models:
-        check_name("model", model, MODEL_NAMES)
+    for kind, names, allowed in (("task", tasks, TASK_NAMES), ("model", models, MODEL_NAMES)):
+        if not names:
+            raise UserError(f"expected at least one {kind}, got none: name some, or leave it out.")
+        for name in names:
+            check_name(kind, name, allowed)
     if seeds < 1:
         raise UserError(f"seeds must be at least 1, got {seeds}: one run needs one seed.")
     _claim_folder(out, settings)
+    with _locked(out):
+        tasks, models = tuple(dict.fromkeys(tasks)), tuple(dict.fromkeys(models))
+        _run_all(settings, out, tasks, models, seeds, workers, on_progress)
+        return collect(settings, out)
+
+
+def _run_all(settings, out, tasks, models, seeds, workers, on_progress) -> None:
     folders = [
         # Models alternate, so that each worker keeps to the one it has compiled as long as it can.
         RunFolder(out, task, model, seed)
@@ -93,14 +104,13 @@ def reproduce(
         )
 
     report()
-    workers = workers or min(os.cpu_count() or 1, max(len(pending), 1))
+    workers = workers or cpu_count()
     if workers == 1:
         for folder in pending:
             run(folder, settings.tasks[folder.task], on_epoch=lambda _: report())
             report()
     elif pending:
-        _run_in_processes(pending, settings, workers, report)
-    return collect(settings, out)
+        _run_in_processes(pending, settings, min(workers, len(pending)), report)
 
 
 def collect(settings: ReproductionSettings, out: Path) -> Results:
@@ -129,27 +139,48 @@ def _run_in_processes(pending, settings: ReproductionSettings, workers: int, rep
         initargs=(signal.SIGINT, signal.SIG_IGN),  # Ctrl-C is for the parent, which ends them
     )
     try:
-        futures = {executor.submit(_run_in_worker, f, settings.tasks[f.task]) for f in pending}
+        futures = {
+            executor.submit(_run_in_worker, f, settings.tasks[f.task], os.getpid()) for f in pending
+        }
         while futures:
             done, futures = wait(futures, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
             for future in done:
                 future.result()
             report()
+    except BrokenProcessPool:
+        executor.shutdown(wait=True, kill_workers=True)
+        raise UserError(
+            "a worker process was ended from outside, perhaps because memory ran out: run the same "
+            f"command again with fewer --workers (there were {workers}). Finished runs are kept."
+        ) from None
     except BaseException:
         executor.shutdown(wait=True, kill_workers=True)
         raise
     executor.shutdown(wait=True)
 
 
-def _run_in_worker(folder: RunFolder, settings: RunSettings) -> None:
-    parent = os.getppid()
-
-    def end_with_parent(_) -> None:
+def _run_in_worker(folder: RunFolder, settings: RunSettings, parent: int) -> None:
+    def end_with_parent(_=None) -> None:
         # A killed command must not leave workers behind that race the next one for its files.
         if os.getppid() != parent:
             os._exit(1)
 
+    end_with_parent()
     run(folder, settings, on_epoch=end_with_parent)
+
+
+@contextmanager
+def _locked(out: Path):
+    """Hold the folder for one command; the lock goes with the process, however it ends."""
+    with (out / ".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(
+                f"another `lupi reproduce` is writing into {out}: wait for it, or give another "
+                "--out."
+            ) from None
+        yield
 
 
 def _claim_folder(out: Path, settings: ReproductionSettings) -> None:

@@ -4,6 +4,7 @@ import io
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -100,8 +101,9 @@ class RunFolder(NamedTuple):
         return self.path / "run.json"
 
     def finished(self) -> FinishedRun | None:
-        """What the run left behind, or None if it is not finished."""
-        if not self.finished_file.exists():
+        """What the run left behind, or None if it is not finished or no longer whole."""
+        files = (self.finished_file, self.model_file, self.history_file, self.predictions_file)
+        if not all(file.exists() for file in files):
             return None
         try:
             return FinishedRun.model_validate_json(self.finished_file.read_bytes())
@@ -126,8 +128,14 @@ class RunFolder(NamedTuple):
 
     def predictions(self) -> dict[str, np.ndarray]:
         """The arrays of `predictions.npz` by name."""
-        with np.load(self.predictions_file, allow_pickle=False) as file:
-            return dict(file)
+        try:
+            with np.load(self.predictions_file, allow_pickle=False) as file:
+                return dict(file)
+        except (BadZipFile, EOFError, ValueError):
+            raise UserError(
+                f"{self.predictions_file} is damaged: delete that file and run the same command "
+                "again, which redoes this run."
+            ) from None
 
     def save_predictions(self, arrays: dict[str, np.ndarray]) -> None:
         """Write `predictions.npz`."""
@@ -158,5 +166,6 @@ def finished_folders(out: Path) -> list[RunFolder]:
         for model in MODEL_NAMES:
             seeds = (out / "runs" / task / model).glob("seed-*/run.json")
             numbers = sorted(int(path.parent.name.removeprefix("seed-")) for path in seeds)
-            found += [RunFolder(out, task, model, seed) for seed in numbers]
+            folders = [RunFolder(out, task, model, seed) for seed in numbers]
+            found += [folder for folder in folders if folder.finished() is not None]
     return found

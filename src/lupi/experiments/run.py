@@ -93,12 +93,11 @@ class _HistoryFile:
     def __init__(self, folder: RunFolder, on_epoch):
         self.path = folder.history_file
         self.on_epoch = on_epoch
-        self.path.unlink(missing_ok=True)
 
     def add(self, row: EpochRow) -> None:
+        if self.on_epoch is not None:
+            self.on_epoch(row)
         if row["epoch"] == 1:
             write_atomically(self.path, ",".join(row) + "\n")
         with self.path.open("a") as file:
             file.write(",".join(f"{value:.6g}" for value in row.values()) + "\n")
-        if self.on_epoch is not None:
-            self.on_epoch(row)

@@ -1,4 +1,4 @@
-"""Everything that decides a run's numbers, frozen."""
+"""What decides a run's numbers beside its task, frozen."""
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -6,7 +6,7 @@ from lupi import __version__
 from lupi.experiments.tasks import TASKS
 from lupi.models import ProcessSettings
 from lupi.training import TrainingSettings
-from lupi.training.settings import SizeRange
+from lupi.training.settings import Sizes
 
 
 class DataSettings(BaseModel):
@@ -29,7 +29,7 @@ class EvaluationSettings(BaseModel):
     num_times: int = Field(default=100, ge=2)
     num_samples: int = Field(default=32, ge=2)
     """Samples of z."""
-    context_sizes: SizeRange = (5, 9)
+    context_sizes: Sizes = (5, 9)
 
 
 class RunSettings(BaseModel):
@@ -55,7 +55,7 @@ class ReproductionSettings(BaseModel):
 
 
 def paper_settings(*, epochs: int | None = None) -> ReproductionSettings:
-    """The paper's sizes; `epochs` replaces every task's own number."""
+    """The paper's sizes, and each task's epochs unless `epochs` is given (see `TASKS`)."""
     return ReproductionSettings(
         tasks={
             name: RunSettings(training=TrainingSettings(epochs=epochs or task.epochs))

@@ -15,7 +15,7 @@ NUM_BINS = 50
 def normal_pit(
     mean: Float[Array, "*points"], std: Float[Array, "*points"], y: Float[Array, "*points"]
 ) -> Float[Array, "*points"]:
-    """The PIT of Normal predictions; one without any spread is 0 below `y`, 1 above and at it."""
+    """The PIT of Normal predictions; without any spread it is 0 or 1, and a half at the mean."""
     smallest = jnp.finfo(std.dtype).tiny
     return jax.scipy.stats.norm.cdf((y - mean) / jnp.maximum(std, smallest))
 

@@ -33,6 +33,11 @@ def save_process(
         f"this process cannot be saved to {path}",
         "pass the settings that it was built with.",
     )
+    if jax.tree.structure(process) != jax.tree.structure(_template(settings)):
+        raise UserError(
+            f"this process cannot be saved to {path}: a scale or the number of solver steps is not "
+            "what the settings say: pass the settings that it was built with."
+        )
     header = {"lupi": json.dumps({"format": FORMAT, "settings": settings.model_dump()})}
     arrays = {name: np.asarray(leaf) for name, leaf in weights.items()}
     write_atomically(path, save(arrays, metadata=header))

@@ -32,7 +32,9 @@ class Elbo(eqx.Module):
         posterior = process.infer_in_training(split.target, privileged)
         prior = process.infer(split.context)
         global_latent = posterior.sample(key)
-        decoded = process.decode(global_latent, split.target.ts)
+        # Padding may hold any time, and the solver goes as far as the last one it is given.
+        ts = jnp.where(split.target.mask, split.target.ts, 0.0)
+        decoded = process.decode(global_latent, ts)
         log_densities = decoded.log_prob(split.target.ys)
         log_likelihood = jnp.sum(log_densities, where=split.target.mask[:, None])
         kl = jnp.sum(kl_divergence(posterior, prior))

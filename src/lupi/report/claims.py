@@ -52,6 +52,7 @@ def _describe_sharpness(claim: dict[str, Any]) -> JudgedClaim:
     return JudgedClaim(
         statement="LUPI is less sharp in most cases",
         verdict=claim["verdict"],
-        evidence=f"in {claim['count']} of {claim['of']}" + (f": {where}" if where else ""),
+        evidence=f"in {claim['count']} of {claim['of']}, {claim['beyond_chance']} beyond chance"
+        + (f": {where}" if where else ""),
         paper="in 5 of 6",
     )

@@ -15,11 +15,10 @@ from matplotlib.ticker import NullFormatter
 from lupi.experiments.results import RunFolder
 from lupi.files import write_atomically
 from lupi.metrics import calibration_curve, sharpness
-from lupi.report.paper import TITLES
+from lupi.report.paper import LABELS, TITLES
 
 STYLE = Path(__file__).with_name("lupi.mplstyle")
 COLOURS = {"nopi": "#c8553d", "lupi": "#1f6f8b"}
-LABELS = {"nopi": "NoPI", "lupi": "LUPI"}
 DASHES = {"test": "-", "train": (0, (4, 1.5))}
 MODE_LABELS = {"test": "", "train": "*"}
 QUANTITIES = {

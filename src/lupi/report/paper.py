@@ -40,6 +40,8 @@ TABLE_1: dict[tuple[str, str, str], PrintedRow] = {
 MSE_EXPONENT = {"stiffness": -2, "damping": -3, "lotka-volterra": -3}
 SHARPNESS_EXPONENT = -2
 
+LABELS = {"nopi": "NoPI", "lupi": "LUPI"}
+
 TITLES = {
     "stiffness": "Varying stiffness, k ~ U(0.2, 1)",
     "damping": "Varying damping, c ~ U(0.5, 2)",

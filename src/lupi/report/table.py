@@ -7,11 +7,10 @@ from rich.table import Table
 
 from lupi.experiments.results import Record, Results
 from lupi.metrics import Estimate, estimate
-from lupi.report.paper import MSE_EXPONENT, SHARPNESS_EXPONENT, TABLE_1, TITLES, unit
+from lupi.report.paper import LABELS, MSE_EXPONENT, SHARPNESS_EXPONENT, TABLE_1, TITLES, unit
 
 METRICS = ("mse", "calibration_error", "sharpness")
 FULL_METRICS = ("log_likelihood", "crps", "coverage_50", "coverage_90", "coverage_95")
-LABELS = {"nopi": "NoPI", "lupi": "LUPI"}
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -58,6 +57,11 @@ def build_tables(results: Results) -> list[TaskTable]:
 
 def _build_table(results: Results, task: str) -> TaskTable:
     records = [record for record in results.records if record.task == task]
+    seeds = set.intersection(
+        *({r.seed for r in records if r.model == m} for m in {r.model for r in records})
+    )
+    # Only seeds that every model has: a comparison of other means would not be paired.
+    records = [record for record in records if record.seed in seeds]
     rows, full_rows = [], []
     for mode in ("test", "train"):
         models = [m for m in LABELS if any((r.model, r.mode) == (m, mode) for r in records)]
@@ -96,11 +100,11 @@ def _build_table(results: Results, task: str) -> TaskTable:
         rows=rows,
         full_rows=full_rows,
         floor=_show(floor, unit(task, "mse")),
-        seeds=len({record.seed for record in records}),
+        seeds=len(seeds),
     )
 
 
-def to_markdown(tables: list[TaskTable]) -> str:
+def to_markdown(tables: list[TaskTable], departures: str) -> str:
     """The content of `table.md`."""
     lines = [
         "# Table 1, reproduced",
@@ -110,6 +114,8 @@ def to_markdown(tables: list[TaskTable]) -> str:
         "target set and, for LUPI, the privileged information. Lower is better; the better of "
         "each pair is bold (sharpness is not a contest). The floor is the error of the mean "
         "training trajectory, which no model that has learned anything should exceed.",
+        "",
+        departures,
     ]
     for table in tables:
         header = " | ".join(f"{name} | paper" for name in table.headers)

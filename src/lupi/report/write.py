@@ -10,6 +10,7 @@ from lupi.experiments.results import Results, finished_folders, read_results
 from lupi.files import write_atomically
 from lupi.names import MODEL_NAMES
 from lupi.report.claims import describe_claims
+from lupi.report.departures import describe_departures
 from lupi.report.figures import write_figures
 from lupi.report.paper import TABLE_1, unit
 from lupi.report.table import TaskTable, build_tables, over_seeds, to_markdown
@@ -21,7 +22,7 @@ def write_report(out: Path) -> list[TaskTable]:
     """Write `table.md`, `figures/` and `report.html` from the results saved in `out`."""
     results = read_results(out)
     tables = build_tables(results)
-    write_atomically(out / "table.md", to_markdown(tables))
+    write_atomically(out / "table.md", to_markdown(tables, describe_departures(results)))
     folders = finished_folders(out)
     figures = write_figures(folders, out / "figures")
     write_atomically(out / "report.html", _render_page(results, tables, figures))
@@ -39,6 +40,7 @@ def _render_page(results: Results, tables: list[TaskTable], figures: list[Path])
     return environment.get_template("page.html").render(
         num_models=len({(r.task, r.model, r.seed) for r in results.records}),
         small=f"{shortest} epochs" if shortest < PAPER_EPOCHS else None,
+        departures=describe_departures(results),
         summary=_summarise(results, tables),
         claims=describe_claims(results.claims),
         tables=tables,

@@ -51,7 +51,7 @@ def fit(
             "lower batch_size or give more tasks."
         )
     for part, tasks in (("training", training), ("validation", validation)):
-        _check_privileged(process, tasks, part)
+        _check_tasks(process, tasks, part)
     objective = Elbo() if objective is None else objective
     weights, structure = eqx.partition(process, eqx.is_array)
     optimiser_state = _optimiser(settings).init(weights)
@@ -83,15 +83,29 @@ def fit(
     return Fitted(eqx.combine(weights, structure), history)
 
 
-def _check_privileged(process: NeuralODEProcess, tasks: Task, part: str) -> None:
-    if process.privileged_encoder is None:
-        return
-    expected = process.privileged_encoder.privileged_size
-    arrived = tasks.privileged.shape[-1]
-    if arrived != expected:
+def _check_tasks(process: NeuralODEProcess, tasks: Task, part: str) -> None:
+    sizes = {"observations": process.observation_encoder.observation_size}
+    arrived = {"observations": tasks.observations.ys.shape[-1]}
+    if process.privileged_encoder is not None:
+        sizes["privileged"] = process.privileged_encoder.privileged_size
+        arrived["privileged"] = tasks.privileged.shape[-1]
+    for name, size in sizes.items():
+        if arrived[name] != size:
+            raise UserError(
+                f"`{name}` of the {part} tasks has size {arrived[name]}, the process was built "
+                f"with {size}: rebuild the process or change the tasks."
+            )
+    mask = np.asarray(tasks.observations.mask)
+    ts, ys = np.asarray(tasks.observations.ts), np.asarray(tasks.observations.ys)
+    if not (np.isfinite(ts).all() and np.isfinite(ys).all()):
         raise UserError(
-            f"`privileged` of the {part} tasks has size {arrived}, the process was built with "
-            f"{expected}: rebuild the process or change the tasks."
+            f"the {part} tasks hold values that are not finite numbers: mask those points and put "
+            "any number in their place."
+        )
+    if mask.any() and not (ts[mask].min() >= 0 and ts[mask].max() <= 1):
+        raise UserError(
+            f"times of the {part} tasks go from {ts[mask].min():g} to {ts[mask].max():g}, a "
+            "process is trained on 0 to 1: divide them by the horizon (`time_unit` in `generate_tasks`)."
         )
 
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-SizeRange = tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]]
+Sizes = tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]]
 
 
 class TrainingSettings(BaseModel):
@@ -16,8 +16,8 @@ class TrainingSettings(BaseModel):
     learning_rate: float = Field(default=1e-3, gt=0)
     batch_size: int = Field(default=1, ge=1)
     """Tasks per step."""
-    context_sizes: SizeRange = (5, 9)
-    target_sizes: SizeRange = (15, 50)
+    context_sizes: Sizes = (5, 9)
+    target_sizes: Sizes = (15, 50)
 
     @model_validator(mode="after")
     def _ordered(self) -> "TrainingSettings":
