@@ -105,7 +105,8 @@ def _check_tasks(process: NeuralODEProcess, tasks: Task, part: str) -> None:
     if mask.any() and not (ts[mask].min() >= 0 and ts[mask].max() <= 1):
         raise UserError(
             f"times of the {part} tasks go from {ts[mask].min():g} to {ts[mask].max():g}, a "
-            "process is trained on 0 to 1: divide them by the horizon (`time_unit` in `generate_tasks`)."
+            "process is trained on 0 to 1: divide them by the horizon (`time_unit` of "
+            "`generate_tasks`)."
         )
 
 
