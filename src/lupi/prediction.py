@@ -101,11 +101,9 @@ def predict(
     once, map over them: `jax.vmap(lambda context, key: predict(process, context, times, key=key))`.
     Where `times` are traced, by jit or vmap, those beyond 1 are solved with longer steps.
     """
-    times = jnp.asarray(times, dtype=float)
     _check_context(process, context)
-    _check_times(times)
-    # Inside jit or vmap the last time is not known; the usual span, [0, 1], is assumed there.
-    horizon = 1 if isinstance(times, Tracer) else max(1, math.ceil(np.max(times)))
+    horizon = _check_times(times)
+    times = jnp.asarray(times, dtype=float)
     return _predict(process, context, times, num_samples, horizon, key)
 
 
@@ -153,24 +151,26 @@ def _check_context(process: NeuralODEProcess, context: Observations) -> None:
     if any(isinstance(leaf, Tracer) for leaf in (context.ts, context.ys, context.mask)):
         return  # inside jit or vmap values cannot be looked at
     # NumPy, here and below: jax.numpy would be traced even where its arguments are not.
-    if not np.any(context.mask):
+    if not np.asarray(context.mask).any():
         raise UserError("the context has no real observation: give at least one.")
-    if not (np.isfinite(context.ts).all() and np.isfinite(context.ys).all()):
+    if not all(np.isfinite(np.asarray(values)).all() for values in (context.ts, context.ys)):
         raise UserError(
             "the context holds values that are not finite numbers: remove those points, or mask "
             "them and put any number in their place."
         )
 
 
-def _check_times(times: Float[Array, " time"]) -> None:
+def _check_times(times: Float[Array, " time"]) -> int:
+    """The horizon of the times: a whole number, none of them beyond it."""
     if isinstance(times, Tracer):
-        return
+        return 1  # the usual span; the last time is not known here
     values = np.asarray(times)
     if values.size == 0 or not (np.isfinite(values) & (values >= 0)).all():
         raise UserError(
             "times must be one or more finite numbers from 0 on, in the unit the process was "
             "trained in: its trajectories start at time 0."
         )
+    return max(1, math.ceil(values.max()))
 
 
 @jax.jit
