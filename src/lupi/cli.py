@@ -90,7 +90,7 @@ def reproduce(
     for claim in describe_claims(results.claims):
         colour = colours[claim.verdict]
         console.print(f"  [{colour}]{claim.verdict:>13}[/]  {claim.statement}", highlight=False)
-        console.print(f"{'':15}[dim]{claim.evidence}[/]", highlight=False)
+        console.print(f"{'':4}[dim]{claim.evidence}[/]", highlight=False)
     console.print(f"\nReport: {out / 'report.html'}\nNumbers: {out / 'results.json'}")
 
 
