@@ -128,8 +128,9 @@ class RunFolder(NamedTuple):
 
     def predictions(self) -> dict[str, np.ndarray]:
         """The arrays of `predictions.npz` by name."""
+        content = io.BytesIO(self.predictions_file.read_bytes())
         try:
-            with np.load(self.predictions_file, allow_pickle=False) as file:
+            with np.load(content, allow_pickle=False) as file:
                 return dict(file)
         except (BadZipFile, EOFError, ValueError):
             raise UserError(
