@@ -52,7 +52,7 @@ def reproduce(
     out
         The output folder. Default: reproduction, or reproduction-quick with --quick.
     quick
-        A smoke run of seconds that does everything on next to no data; its numbers mean nothing.
+        A smoke run that does everything on next to no data; its numbers mean nothing.
     workers
         Runs at the same time. Default: one for each core.
     """
