@@ -9,10 +9,11 @@ import lupi
 
 ROOT = Path(lupi.__file__).parent
 
-BASE = {"", "errors", "files", "names"}
-"""What anyone may import: the version, the error, atomic writing, the names of tasks and models."""
+BASE = {"", "compilation", "errors", "files", "names"}
+"""What anyone may import: the version, compiling, the error, atomic writing, names."""
 
 ALLOWED = {
+    "compilation": set(),
     "errors": set(),
     "files": set(),
     "names": set(),

@@ -1,6 +1,7 @@
 """From a few observations to a distribution over the whole trajectory."""
 
 import math
+from functools import partial
 
 import equinox as eqx
 import jax
@@ -10,12 +11,16 @@ from jax.core import Tracer
 from jaxtyping import Array, Float, PRNGKeyArray
 from numpyro.distributions import Categorical, MixtureSameFamily, Normal
 
+from lupi.compilation import compiled
 from lupi.data import Observations
 from lupi.errors import UserError
 from lupi.models import NeuralODEProcess
 
 QUANTILE_STEPS = 40
 """Halvings of the bracket around a quantile: its error is then below float32's resolution."""
+
+SMALLEST_CONTEXT, SMALLEST_TIMES, SMALLEST_SAMPLES = 16, 128, 64
+"""Sizes that `predict` computes at least; from there on it goes in powers of two."""
 
 
 class Prediction(eqx.Module):
@@ -100,14 +105,50 @@ def predict(
     Nothing but observations goes in: privileged information has no way here. For many systems at
     once, map over them: `jax.vmap(lambda context, key: predict(process, context, times, key=key))`.
     Where `times` are traced, by jit or vmap, those beyond 1 are solved with longer steps.
+
+    The first call compiles for some seconds, later ones take milliseconds. Points, times and
+    samples are padded to the next power of two, at least 16, 128 and 64: only beyond these is
+    something compiled again.
     """
     _check_context(process, context)
-    horizon = _check_times(times)
-    times = jnp.asarray(times, dtype=float)
-    return _predict(process, context, times, num_samples, horizon, key)
+    if num_samples < 2:
+        raise UserError(f"num_samples must be at least 2 to give a spread, got {num_samples}.")
+    horizon = _padded_size(_check_times(times), 1)
+    traced = any(
+        isinstance(leaf, Tracer) for leaf in jax.tree.leaves((process, context, times, key))
+    )
+    if traced:
+        return _predict(process, context, jnp.asarray(times, float), num_samples, horizon, key)
+    # Padded to a few sizes, so that another number of points, times or samples compiles nothing;
+    # NumPy, because jax.numpy would compile the padding itself for every size.
+    padded = [np.asarray(leaf) for leaf in (context.ts, context.ys, context.mask)]
+    padded = [_pad(leaf, _padded_size(len(leaf), SMALLEST_CONTEXT)) for leaf in padded]
+    num_times = len(times)
+    prediction = compiled(_predict, brief=False)(
+        process,
+        Observations(*map(jnp.asarray, padded)),
+        jnp.asarray(_pad(np.asarray(times, np.float32), _padded_size(num_times, SMALLEST_TIMES))),
+        _padded_size(num_samples, SMALLEST_SAMPLES),
+        horizon,
+        key,
+    )
+    prediction = jax.device_get(prediction)
+    wanted = np.s_[:num_samples, :num_times]
+    parts = (prediction.decoded_means, prediction.decoded_scales, prediction.samples)
+    return Prediction(jnp.asarray(times, float), *(jnp.asarray(part[wanted]) for part in parts))
 
 
-@eqx.filter_jit
+def _padded_size(size: int, smallest: int) -> int:
+    """The next power of two, or `smallest`."""
+    return max(smallest, 1 << (size - 1).bit_length())
+
+
+def _pad(values: np.ndarray, length: int) -> np.ndarray:
+    return np.concatenate(
+        [values, np.zeros((length - len(values), *values.shape[1:]), values.dtype)]
+    )
+
+
 def _predict(process, context, times, num_samples: int, horizon: int, key) -> Prediction:
     latent = process.infer(context)
     return predict_from_latent(
@@ -124,14 +165,16 @@ def predict_from_latent(
     horizon: int = 1,
     key: PRNGKeyArray,
 ) -> Prediction:
-    """Predict from a distribution of z, however it came about; `horizon` as in `decode`."""
-    if num_samples < 2:
-        raise UserError(f"num_samples must be at least 2 to give a spread, got {num_samples}.")
+    """Predict from a distribution of z, however it came about; `horizon` as in `decode`.
+
+    A sample is the same whatever the number of samples and of later times.
+    """
     latent_key, noise_key = jax.random.split(key)
     zs = global_latent.sample(latent_key, (num_samples,))
     decoded = jax.vmap(lambda z: process.decode(z, times, horizon=horizon))(zs)
     means, scales = jnp.asarray(decoded.loc), jnp.asarray(decoded.scale)
-    noise = jax.random.normal(noise_key, means.shape)
+    noise_keys = jax.vmap(partial(jax.random.fold_in, noise_key))(jnp.arange(num_samples))
+    noise = jax.vmap(lambda key: jax.random.normal(key, means.shape[1:]))(noise_keys)
     return Prediction(times, means, scales, means + scales * noise)
 
 

@@ -20,7 +20,7 @@ def test_a_short_training_tells_systems_apart_far_better_than_the_floor(tmp_path
             }
         )
     )
-    finished = run(RunFolder(tmp_path, "stiffness", "lupi", 0), settings)
+    (finished,) = run([RunFolder(tmp_path, "stiffness", "lupi", 0)], settings)
     test, train = (record.metrics["mse"].mean for record in finished.records)
     assert train < finished.floor.mse.mean / 3
     assert test < 1.5 * finished.floor.mse.mean
@@ -30,7 +30,7 @@ def test_a_short_training_tells_systems_apart_far_better_than_the_floor(tmp_path
 @pytest.mark.parametrize("task", ["stiffness", "damping", "lotka-volterra"])
 @pytest.mark.parametrize("model", ["nopi", "lupi"])
 def test_the_papers_training_reaches_the_papers_error(tmp_path, task, model):
-    finished = run(RunFolder(tmp_path, task, model, 0), paper_settings().tasks[task])
+    (finished,) = run([RunFolder(tmp_path, task, model, 0)], paper_settings().tasks[task])
     errors = {record.mode: record.metrics["mse"].mean for record in finished.records}
     assert errors["test"] < TABLE_1[task, model, "test"].mse.mean * unit(task, "mse")
     assert errors["train"] < finished.floor.mse.mean / 5

@@ -123,7 +123,7 @@ def test_saved_predictions_match_the_records(smoke_run):
 
 def test_a_run_is_the_same_in_another_folder(smoke_run, tmp_path):
     folder = RunFolder(tmp_path, "stiffness", "lupi", 1)
-    repeated = run_module(folder, QUICK.tasks["stiffness"])
+    (repeated,) = run_module([folder], QUICK.tasks["stiffness"])
     original = RunFolder(smoke_run, "stiffness", "lupi", 1).finished()
     assert original is not None
     assert [r.metrics for r in repeated.records] == [r.metrics for r in original.records]
@@ -269,7 +269,7 @@ def test_a_worker_without_its_parent_ends_before_it_touches_a_file(tmp_path):
         "from pathlib import Path; from lupi.experiments import *;"
         "from lupi.experiments.reproduce import _run_in_worker;"
         f"folder = RunFolder(Path({str(tmp_path)!r}), 'stiffness', 'lupi', 0);"
-        "_run_in_worker(folder, quick_settings().tasks['stiffness'], parent=1)"
+        "_run_in_worker([folder], quick_settings().tasks['stiffness'], parent=1)"
     )
     assert subprocess.run([sys.executable, "-c", script]).returncode == 1
     assert list(tmp_path.iterdir()) == []

@@ -10,7 +10,7 @@ from jaxtyping import PRNGKeyArray
 from lupi.data import Task, generate_tasks
 from lupi.experiments.settings import RunSettings
 from lupi.experiments.tasks import PaperTask
-from lupi.metrics import Estimate, estimate, mean_squared_error
+from lupi.metrics import Estimate, estimate
 
 
 class RunData(NamedTuple):
@@ -42,16 +42,18 @@ def make_data(task: PaperTask, settings: RunSettings, *, key: PRNGKeyArray) -> R
     at_test = np.searchsorted(grid, test_grid)
     test = _select(everything, slice(num_seen, None), at_test)
     seen = _select(everything, slice(sizes.num_training), at_test)
-    mean_trajectory = seen.observations.ys.mean(axis=0)
-    ys = test.observations.ys
+    mean_trajectory = np.asarray(seen.observations.ys).mean(axis=0)
+    ys = np.asarray(test.observations.ys)
     return RunData(
         training=_select(everything, slice(sizes.num_training), at_training),
         validation=_select(everything, slice(sizes.num_training, num_seen), at_training),
         test=test,
-        floor=estimate(mean_squared_error(jnp.broadcast_to(mean_trajectory, ys.shape), ys)),
+        floor=estimate(((mean_trajectory - ys) ** 2).mean(axis=(-2, -1))),
     )
 
 
 def _select(tasks: Task, systems: slice, times: np.ndarray) -> Task:
-    observations = jax.tree.map(lambda leaf: leaf[systems, times], tasks.observations)
-    return Task(observations, tasks.privileged[systems])
+    # NumPy: jax.numpy would compile a selection for every shape.
+    tasks = jax.device_get(tasks)
+    observations = jax.tree.map(lambda leaf: jnp.asarray(leaf[systems, times]), tasks.observations)
+    return Task(observations, jnp.asarray(tasks.privileged[systems]))

@@ -2,13 +2,13 @@
 
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 from numpyro.distributions import Normal
 
-from lupi.data import Observations, Task, draw_context
+from lupi.compilation import compiled
+from lupi.data import Observations, SizeRange, Task, draw_context
 from lupi.experiments.settings import EvaluationSettings
 from lupi.metrics import (
     Estimate,
@@ -31,6 +31,9 @@ from lupi.prediction import Prediction, predict_from_latent
 SYSTEMS_AT_ONCE = 20
 """Predicted in one batch: enough to fill the vector units, small enough for the cache."""
 
+WORTH_OPTIMISING = 4_000
+"""Trajectories from which on predicting is compiled to run fast, not to be ready soon."""
+
 
 class Evaluation(NamedTuple):
     """How a process did on a set of systems, and what it said of each of them."""
@@ -42,10 +45,12 @@ class Evaluation(NamedTuple):
 
 def draw_contexts(tasks: Task, settings: EvaluationSettings, *, key: PRNGKeyArray) -> Observations:
     """A random context for each of the tasks."""
-    keys = jax.random.split(key, len(tasks))
-    return jax.vmap(lambda o, k: draw_context(o, sizes=settings.context_sizes, key=k))(
-        tasks.observations, keys
-    )
+    return compiled(_draw_contexts, brief=True)(tasks.observations, settings.context_sizes, key)
+
+
+def _draw_contexts(observations: Observations, sizes: SizeRange, key) -> Observations:
+    keys = jax.random.split(key, len(observations.ts))
+    return jax.vmap(lambda o, k: draw_context(o, sizes=sizes, key=k))(observations, keys)
 
 
 def evaluate(
@@ -61,26 +66,24 @@ def evaluate(
     In `test` it sees the contexts; in `train`, the starred rows, all of each task and, if it can
     use it, its privileged information.
     """
-    keys = jax.random.split(key, len(tasks))
-    latents = _infer_all(process, tasks, contexts)
-    return {
-        mode: _judge(
-            # Without its privileged parts a LUPI model is of the same kind as a NoPI model, and
-            # one compiled function serves both.
-            _predict_all(
-                process.without_privileged(),
-                latent,
-                tasks.observations.ts,
-                keys,
-                settings.num_samples,
-            ),
-            tasks.observations.ys,
+    brief = len(tasks) * settings.num_samples < WORTH_OPTIMISING
+    latents = compiled(_infer_all, brief=True)(process, tasks, contexts)
+    # Without its privileged parts a LUPI model is of the same kind as a NoPI model, and one
+    # compiled function serves both.
+    process = process.without_privileged()
+    times, ys = tasks.observations.ts, tasks.observations.ys
+    evaluations = {}
+    for mode, latent in latents.items():
+        prediction = compiled(_predict_all, brief=brief)(
+            process, latent, times, settings.num_samples, key
         )
-        for mode, latent in latents.items()
-    }
+        per_system, pooled, arrays = compiled(_measure, brief=brief)(prediction, ys)
+        metrics = {name: estimate(values) for name, values in jax.device_get(per_system).items()}
+        metrics |= {name: Estimate(*map(float, values)) for name, values in pooled.items()}
+        evaluations[mode] = Evaluation(metrics, jax.device_get(arrays))
+    return evaluations
 
 
-@eqx.filter_jit
 def _infer_all(process, tasks: Task, contexts: Observations) -> dict[str, Normal]:
     return {
         "test": jax.vmap(process.infer)(contexts),
@@ -88,25 +91,17 @@ def _infer_all(process, tasks: Task, contexts: Observations) -> dict[str, Normal
     }
 
 
-@eqx.filter_jit
-def _predict_all(process, latents: Normal, times, keys, num_samples: int) -> Prediction:
+def _predict_all(process, latents: Normal, times, num_samples: int, key) -> Prediction:
     def one(arguments) -> Prediction:
         mean, scale, ts, key = arguments
         latent = Normal(mean, scale)
         return predict_from_latent(process, latent, ts, num_samples=num_samples, key=key)
 
+    keys = jax.random.split(key, len(times))
     arguments = (latents.loc, latents.scale, times, keys)
     return jax.lax.map(one, arguments, batch_size=SYSTEMS_AT_ONCE)
 
 
-def _judge(prediction: Prediction, ys: Float[Array, "system time observation"]) -> Evaluation:
-    per_system, pooled, arrays = _measure(prediction, ys)
-    metrics = {name: estimate(values) for name, values in per_system.items()}
-    metrics |= {name: Estimate(*map(float, values)) for name, values in pooled.items()}
-    return Evaluation(metrics, {name: np.asarray(array) for name, array in arrays.items()})
-
-
-@jax.jit
 def _measure(prediction: Prediction, ys):
     mean, std = prediction.mean, prediction.std_of_means
     means, scales = prediction.decoded_means, prediction.decoded_scales

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from loky import cpu_count, get_reusable_executor
@@ -23,10 +24,16 @@ from lupi.names import MODEL_NAMES, TASK_NAMES, check_name
 
 POLL_SECONDS = 0.5
 
+SEEDS_TOGETHER = 3
+"""Seeds of one task and model that are trained in one loop; more gain little per seed."""
+
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "lupi" / "compiled"
 
 WORKER_ENVIRONMENT = {
     # One core a worker: left alone, each would start threads for all cores and they would fight.
+    # NPROC is what XLA takes for the number of cores; handing small work from one thread to another
+    # takes longer than doing it.
+    "NPROC": "1",
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
     "OMP_NUM_THREADS": "1",
     "MALLOC_ARENA_MAX": "1",
@@ -81,15 +88,21 @@ def reproduce(
 
 def _run_all(settings, out, tasks, models, seeds, workers, on_progress) -> None:
     folders = [
-        # Models alternate, so that each worker keeps to the one it has compiled as long as it can.
         RunFolder(out, task, model, seed)
-        for task in tasks
-        for seed in range(seeds)
+        # The longest first, so that no core waits long for another at the end; models alternate,
+        # so that each worker keeps to the one it has compiled as long as it can.
+        for task in sorted(tasks, key=lambda name: -settings.tasks[name].training.epochs)
         for model in models
+        for seed in range(seeds)
     ]
     pending = [folder for folder in folders if folder.finished() is None]
     for folder in pending:
         folder.history_file.unlink(missing_ok=True)
+    groups = [
+        group
+        for _, same in groupby(pending, key=lambda folder: (folder.task, folder.model))
+        for group in _in_groups(list(same), SEEDS_TOGETHER)
+    ]
 
     def report() -> None:
         epochs = {f: settings.tasks[f.task].training.epochs for f in folders}
@@ -106,11 +119,15 @@ def _run_all(settings, out, tasks, models, seeds, workers, on_progress) -> None:
     report()
     workers = workers or cpu_count()
     if workers == 1:
-        for folder in pending:
-            run(folder, settings.tasks[folder.task], on_epoch=lambda _: report())
+        for group in groups:
+            run(group, settings.tasks[group[0].task], on_epoch=report)
             report()
-    elif pending:
-        _run_in_processes(pending, settings, min(workers, len(pending)), report)
+    elif groups:
+        _run_in_processes(groups, settings, min(workers, len(groups)), report)
+
+
+def _in_groups(items: list, size: int) -> list[list]:
+    return [items[start : start + size] for start in range(0, len(items), size)]
 
 
 def collect(settings: ReproductionSettings, out: Path) -> Results:
@@ -130,7 +147,7 @@ def collect(settings: ReproductionSettings, out: Path) -> Results:
     return results
 
 
-def _run_in_processes(pending, settings: ReproductionSettings, workers: int, report) -> None:
+def _run_in_processes(groups, settings: ReproductionSettings, workers: int, report) -> None:
     executor = get_reusable_executor(
         max_workers=workers,
         timeout=60,
@@ -140,7 +157,8 @@ def _run_in_processes(pending, settings: ReproductionSettings, workers: int, rep
     )
     try:
         futures = {
-            executor.submit(_run_in_worker, f, settings.tasks[f.task], os.getpid()) for f in pending
+            executor.submit(_run_in_worker, group, settings.tasks[group[0].task], os.getpid())
+            for group in groups
         }
         while futures:
             done, futures = wait(futures, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
@@ -159,14 +177,14 @@ def _run_in_processes(pending, settings: ReproductionSettings, workers: int, rep
     executor.shutdown(wait=True)
 
 
-def _run_in_worker(folder: RunFolder, settings: RunSettings, parent: int) -> None:
-    def end_with_parent(_=None) -> None:
+def _run_in_worker(group: list[RunFolder], settings: RunSettings, parent: int) -> None:
+    def end_with_parent() -> None:
         # A killed command must not leave workers behind that race the next one for its files.
         if os.getppid() != parent:
             os._exit(1)
 
     end_with_parent()
-    run(folder, settings, on_epoch=end_with_parent)
+    run(group, settings, on_epoch=end_with_parent)
 
 
 @contextmanager

@@ -1,9 +1,12 @@
-"""One run: a task, a model and a seed, from nothing to saved results."""
+"""Runs of one task and one model, from nothing to saved results."""
 
 import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import jax
 import numpy as np
+from jaxtyping import PRNGKeyArray
 
 from lupi.experiments.data import make_data
 from lupi.experiments.evaluation import draw_contexts, evaluate
@@ -14,90 +17,98 @@ from lupi.experiments.tasks import get_task
 from lupi.files import write_atomically
 from lupi.metrics import Estimate
 from lupi.models import build_process, save_process
-from lupi.training import EpochRow, fit
+from lupi.training import EpochRow, fit_together
 
 
-def run(folder: RunFolder, settings: RunSettings, *, on_epoch=None) -> FinishedRun:
-    """Train and evaluate one model and save all of it in its folder.
+def run(
+    folders: Sequence[RunFolder],
+    settings: RunSettings,
+    *,
+    on_epoch: Callable[[], None] = lambda: None,
+) -> list[FinishedRun]:
+    """Train one model for several seeds, together, and evaluate and save each in its folder.
 
-    All random numbers come from the seed, each kind from a key of its own, so NoPI and LUPI of
-    one seed share data, contexts, splits and the initial weights of the parts they share.
+    All random numbers of a run come from its seed, each kind from a key of its own, so NoPI and
+    LUPI of one seed share data, contexts, splits and the initial weights of the parts they share.
     """
-    data_key, context_key, weights_key, fit_key, prediction_key = jax.random.split(
-        jax.random.key(folder.seed), 5
-    )
-    paper_task = get_task(folder.task)
-    evaluation = settings.evaluation
-    data = make_data(paper_task, settings, key=data_key)
+    task, model = folders[0].task, folders[0].model
+    paper_task, evaluation = get_task(task), settings.evaluation
+    keys = [_Keys(*jax.random.split(jax.random.key(folder.seed), 5)) for folder in folders]
+    data = [make_data(paper_task, settings, key=key.data) for key in keys]
     give_back_memory()
 
     process_settings = settings.process
-    if folder.model == "nopi":
+    if model == "nopi":
         process_settings = process_settings.model_copy(update={"privileged_size": 0})
-    process = build_process(process_settings, key=weights_key)
+
+    def add_rows(rows: list[EpochRow]) -> None:
+        for folder, row in zip(folders, rows, strict=True):
+            _add_to_history(folder, row)
+        on_epoch()
 
     started = time.perf_counter()
-    history = _HistoryFile(folder, on_epoch)
-    process, _ = fit(
-        process,
-        data.training,
-        data.validation,
+    fitted = fit_together(
+        [build_process(process_settings, key=key.weights) for key in keys],
+        [part.training for part in data],
+        [part.validation for part in data],
         settings=settings.training,
-        on_epoch=history.add,
-        key=fit_key,
+        on_epoch=add_rows,
+        keys=[key.fit for key in keys],
     )
-    trained = time.perf_counter()
+    train_seconds = (time.perf_counter() - started) / len(folders)
     give_back_memory()
-    contexts = draw_contexts(data.test, evaluation, key=context_key)
-    evaluations = evaluate(process, data.test, contexts, evaluation, key=prediction_key)
-    evaluated = time.perf_counter()
 
-    save_process(folder.model_file, process, process_settings)
-    arrays = {
-        "times": np.asarray(data.test.observations.ts[0]) * paper_task.horizon,
-        "observed": np.asarray(data.test.observations.ys),
-        "privileged": np.asarray(data.test.privileged),
-        "context": np.asarray(contexts.mask),
-    }
-    for mode, result in evaluations.items():
-        arrays |= {f"{mode}_{name}": array for name, array in result.arrays.items()}
-    folder.save_predictions(arrays)
+    finished = []
+    for folder, part, key, (process, _) in zip(folders, data, keys, fitted, strict=True):
+        started = time.perf_counter()
+        contexts = draw_contexts(part.test, evaluation, key=key.contexts)
+        evaluations = evaluate(process, part.test, contexts, evaluation, key=key.prediction)
+        seconds = {"train": train_seconds, "evaluate": time.perf_counter() - started}
 
-    seconds = {"train": trained - started, "evaluate": evaluated - trained}
-    records = [
-        Record(
-            task=folder.task,
-            model=folder.model,
-            seed=folder.seed,
-            mode=mode,
-            metrics={name: _metric(value) for name, value in result.metrics.items()},
-            seconds=seconds,
-        )
-        for mode, result in evaluations.items()
-    ]
-    finished = FinishedRun(
-        records=records,
-        floor=Floor(task=folder.task, seed=folder.seed, mse=_metric(data.floor)),
-    )
-    write_atomically(folder.finished_file, finished.model_dump_json(indent=1))
+        save_process(folder.model_file, process, process_settings)
+        arrays = {
+            "times": np.asarray(part.test.observations.ts[0]) * paper_task.horizon,
+            "observed": np.asarray(part.test.observations.ys),
+            "privileged": np.asarray(part.test.privileged),
+            "context": np.asarray(contexts.mask),
+        }
+        for mode, result in evaluations.items():
+            arrays |= {f"{mode}_{name}": array for name, array in result.arrays.items()}
+        folder.save_predictions(arrays)
+        records = [
+            Record(
+                task=task,
+                model=model,
+                seed=folder.seed,
+                mode=mode,
+                metrics={name: _metric(value) for name, value in result.metrics.items()},
+                seconds=seconds,
+            )
+            for mode, result in evaluations.items()
+        ]
+        floor = Floor(task=task, seed=folder.seed, mse=_metric(part.floor))
+        finished.append(FinishedRun(records=records, floor=floor))
+        write_atomically(folder.finished_file, finished[-1].model_dump_json(indent=1))
     return finished
+
+
+class _Keys(NamedTuple):
+    """Of the random numbers of one run, each kind apart."""
+
+    data: PRNGKeyArray
+    contexts: PRNGKeyArray
+    weights: PRNGKeyArray
+    fit: PRNGKeyArray
+    prediction: PRNGKeyArray
 
 
 def _metric(value: Estimate) -> Metric:
     return Metric(mean=value.mean, stderr=value.stderr)
 
 
-class _HistoryFile:
-    """Appends each epoch to the history as it ends: whoever watches sees how far the run is."""
-
-    def __init__(self, folder: RunFolder, on_epoch):
-        self.path = folder.history_file
-        self.on_epoch = on_epoch
-
-    def add(self, row: EpochRow) -> None:
-        if self.on_epoch is not None:
-            self.on_epoch(row)
-        if row["epoch"] == 1:
-            write_atomically(self.path, ",".join(row) + "\n")
-        with self.path.open("a") as file:
-            file.write(",".join(f"{value:.6g}" for value in row.values()) + "\n")
+def _add_to_history(folder: RunFolder, row: EpochRow) -> None:
+    """Write an epoch as it ends: whoever watches sees how far the run is."""
+    if row["epoch"] == 1:
+        write_atomically(folder.history_file, ",".join(row) + "\n")
+    with folder.history_file.open("a") as file:
+        file.write(",".join(f"{value:.6g}" for value in row.values()) + "\n")

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 from numpyro.distributions import Normal
 
+from lupi.compilation import compiled
 from lupi.data.observations import Observations
 from lupi.errors import UserError
 from lupi.models.aggregator import MeanLogSumExp
@@ -106,6 +107,11 @@ def build_process(settings: ProcessSettings, *, key: PRNGKeyArray) -> NeuralODEP
     The weights of a part depend on `key` and that part's sizes alone, so processes with and
     without privileged information start from the same weights in all they share.
     """
+    # In one piece: layer by layer, every shape would be compiled apart.
+    return compiled(_build, brief=True)(settings, key)
+
+
+def _build(settings: ProcessSettings, key: PRNGKeyArray) -> NeuralODEProcess:
     keys = iter(jax.random.split(key, 7))
     hidden = {"hidden_size": settings.hidden_size}
     represented = hidden | {"representation_size": settings.representation_size}

@@ -3,17 +3,20 @@
 from typing import NamedTuple
 
 import diffrax
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
+from lupi.compilation import compiled
 from lupi.errors import UserError
 from lupi.systems.system import System
 
 TOLERANCE = 1e-10
 """Relative and absolute, in float64: 1e-12 moves the paper's systems by about 1e-8 at most."""
+
+WORTH_OPTIMISING = 10_000_000
+"""Points from which on the simulation is compiled to run fast, not to be ready soon."""
 
 
 class Trajectories(NamedTuple):
@@ -38,9 +41,8 @@ def simulate(
     if times.size == 0 or times[0] < 0:
         raise UserError("times must start at 0 or later: a system's state is given at time 0.")
     with jax.enable_x64(True):
-        keys = jax.random.split(key, num_systems)
-        members = eqx.filter_vmap(lambda key: system.sample(key=key))(keys)
-        observed, privileged, ok = _integrate(members, jnp.asarray(times))
+        integrate = compiled(_integrate, brief=num_systems * times.size < WORTH_OPTIMISING)
+        observed, privileged, ok = integrate(system, times, num_systems, key)
         if not bool(ok.all()):
             raise UserError(
                 f"{int((~ok).sum())} of {num_systems} systems could not be integrated to time "
@@ -49,9 +51,9 @@ def simulate(
         return Trajectories(times, np.asarray(observed), np.asarray(privileged))
 
 
-@eqx.filter_jit
-def _integrate(members: System, times):
-    def one(member):
+def _integrate(system: System, times, num_systems: int, key):
+    def one(key):
+        member = system.sample(key=key)
         solution = diffrax.diffeqsolve(
             diffrax.ODETerm(lambda time, state, _: member.vector_field(time, state)),
             diffrax.Dopri8(),
@@ -67,4 +69,4 @@ def _integrate(members: System, times):
         ok = solution.result == diffrax.RESULTS.successful
         return jax.vmap(member.observe)(solution.ys), member.privileged_values(), ok
 
-    return eqx.filter_vmap(one)(members)
+    return jax.vmap(one)(jax.random.split(key, num_systems))

@@ -1,6 +1,6 @@
 """Training."""
 
-from lupi.training.fit import EpochRow, Fitted, fit
+from lupi.training.fit import EpochRow, Fitted, fit, fit_together
 from lupi.training.settings import TrainingSettings
 
-__all__ = ["EpochRow", "Fitted", "TrainingSettings", "fit"]
+__all__ = ["EpochRow", "Fitted", "TrainingSettings", "fit", "fit_together"]

@@ -1,6 +1,7 @@
 """The one training loop."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import equinox as eqx
@@ -8,8 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, PRNGKeyArray
 
+from lupi.compilation import compiled
 from lupi.data import Task, split_randomly
 from lupi.errors import UserError
 from lupi.models import NeuralODEProcess
@@ -18,6 +20,13 @@ from lupi.training.settings import TrainingSettings
 
 EpochRow = dict[str, int | float]
 """One epoch: `epoch`, and each term as `train_…` (mean over its steps) and `validation_…`."""
+
+
+TASKS_AT_ONCE = 2**16
+"""Tasks that are on the device at the same time; more are streamed from the host in parts."""
+
+WORTH_OPTIMISING = 10_000
+"""Tasks, over all epochs, from which on a loop is compiled to run fast, not to be ready soon."""
 
 
 class Fitted(NamedTuple):
@@ -44,43 +53,94 @@ def fit(
     samples at every epoch, so that its curve moves only when the process does. An epoch is one
     compiled call; the result depends on nothing but the arguments.
     """
-    num_tasks = len(training)
+    (fitted,) = fit_together(
+        [process],
+        [training],
+        [validation],
+        settings=settings,
+        objective=objective,
+        on_epoch=None if on_epoch is None else lambda rows: on_epoch(rows[0]),
+        keys=[key],
+    )
+    return fitted
+
+
+def fit_together(
+    processes: Sequence[NeuralODEProcess],
+    training: Sequence[Task],
+    validation: Sequence[Task],
+    *,
+    settings: TrainingSettings,
+    objective: Elbo | None = None,
+    on_epoch: Callable[[list[EpochRow]], None] | None = None,
+    keys: Sequence[PRNGKeyArray],
+) -> list[Fitted]:
+    """Train several processes of one kind in step with each other, in one compiled loop.
+
+    Each has its own weights, tasks and key and becomes what `fit` would have made of it, up to
+    rounding; together they take less time than one after another, because steps on networks this
+    small are mostly overhead. The tasks of all must have the same shapes.
+    """
+    num_tasks = len(training[0])
     if settings.batch_size > num_tasks:
         raise UserError(
             f"batch_size is {settings.batch_size}, but there are {num_tasks} training tasks: "
             "lower batch_size or give more tasks."
         )
-    for part, tasks in (("training", training), ("validation", validation)):
-        _check_tasks(process, tasks, part)
+    for process, *parts in zip(processes, training, validation, strict=True):
+        for name, tasks in zip(("training", "validation"), parts, strict=True):
+            _check_tasks(process, tasks, name)
     objective = Elbo() if objective is None else objective
-    weights, structure = eqx.partition(process, eqx.is_array)
-    optimiser_state = _optimiser(settings).init(weights)
+    weights, structure = eqx.partition(_stack(processes), eqx.is_array_like)
+    loop = _Loop(structure, objective, settings)
+    num_steps = num_tasks // settings.batch_size
+    brief = num_steps * settings.epochs * settings.batch_size < WORTH_OPTIMISING
+    run_steps, validate = compiled(_run_steps, brief=brief), compiled(_validate, brief=brief)
+    draw_order = compiled(_draw_order, brief=True)
 
-    training_key, validation_key = jax.random.split(key)
-    history = []
+    histories: list[list[EpochRow]] = [[] for _ in processes]
+    state = _initial_state(weights, settings)
+    training, held_out = jax.device_get(list(training)), _stack(validation)
+    key_data = np.stack([jax.random.key_data(key) for key in keys])
     for epoch in range(1, settings.epochs + 1):
-        epoch_key = jax.random.fold_in(training_key, epoch)
-        weights, optimiser_state, terms = _run_epoch(
-            weights,
-            optimiser_state,
-            training,
-            validation,
-            epoch_key,
-            validation_key,
-            structure=structure,
-            objective=objective,
-            settings=settings,
-        )
-        row = {"epoch": epoch} | {name: float(value) for name, value in terms.items()}
-        if not np.isfinite(list(row.values())).all():
-            raise UserError(
-                f"the loss stopped being a number in epoch {epoch} (the latent ODE could not be "
-                "solved, or the weights diverged): lower learning_rate, or rescale the data."
-            )
-        history.append(row)
+        order, task_keys = jax.device_get(draw_order(key_data, np.array(epoch), num_tasks))
+        terms = []
+        for start, stop in _chunks(num_steps, max(1, TASKS_AT_ONCE // settings.batch_size)):
+            now = np.s_[:, start * settings.batch_size : stop * settings.batch_size]
+            tasks = _stack([part[i] for part, i in zip(training, order[now], strict=True)])
+            weights, state, some_terms = run_steps(loop, weights, state, tasks, task_keys[now])
+            terms.append(jax.device_get(some_terms))
+        averages = jax.tree.map(lambda *parts: np.concatenate(parts, axis=1).mean(axis=1), *terms)
+        validation_terms = jax.device_get(validate(loop, weights, held_out, key_data))
+        for i, history in enumerate(histories):
+            row: EpochRow = {"epoch": epoch}
+            for part, values in (("train", averages), ("validation", validation_terms)):
+                row |= {f"{part}_{name}": float(value[i]) for name, value in values.items()}
+            if not np.isfinite(list(row.values())).all():
+                raise UserError(
+                    f"the loss stopped being a number in epoch {epoch} (the latent ODE could not "
+                    "be solved, or the weights diverged): lower learning_rate, or rescale the data."
+                )
+            history.append(row)
         if on_epoch is not None:
-            on_epoch(row)
-    return Fitted(eqx.combine(weights, structure), history)
+            on_epoch([history[-1] for history in histories])
+    weights = jax.device_get(weights)
+    return [
+        Fitted(eqx.combine(_member(weights, i), structure), history)
+        for i, history in enumerate(histories)
+    ]
+
+
+def _stack(trees: Sequence):
+    """One tree whose arrays have a new first axis, over the trees."""
+    # NumPy, here and in `_member`: jax.numpy would compile something for every shape.
+    return jax.tree.map(
+        lambda *leaves: np.stack(leaves) if eqx.is_array_like(leaves[0]) else leaves[0], *trees
+    )
+
+
+def _member(stacked, i: int):
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf[i]), stacked)
 
 
 def _check_tasks(process: NeuralODEProcess, tasks: Task, part: str) -> None:
@@ -115,60 +175,90 @@ def _optimiser(settings: TrainingSettings) -> optax.GradientTransformation:
     return optax.flatten(optax.adam(settings.learning_rate))
 
 
-@eqx.filter_jit
-def _run_epoch(
-    weights,
-    optimiser_state,
-    training: Task,
-    validation: Task,
-    epoch_key,
-    validation_key,
-    *,
-    structure,
-    objective: Elbo,
-    settings: TrainingSettings,
-):
-    """All steps of one epoch and its validation, in one compiled call."""
-    optimiser = _optimiser(settings)
+def _initial_state(weights, settings: TrainingSettings):
+    """The optimiser's state of each process, stacked."""
+    one = jax.eval_shape(_optimiser(settings).init, jax.tree.map(lambda leaf: leaf[0], weights))
+    num_processes = len(jax.tree.leaves(weights)[0])
+    return jax.tree.map(lambda leaf: np.zeros((num_processes, *leaf.shape), leaf.dtype), one)
 
-    def task_loss(weights, task: Task, key):
-        process = eqx.combine(weights, structure)
-        split_key, objective_key = jax.random.split(key)
-        split = split_randomly(
-            task.observations,
-            context_sizes=settings.context_sizes,
-            target_sizes=settings.target_sizes,
-            key=split_key,
-        )
-        loss, terms = objective(process, split, task.privileged, key=objective_key)
-        return loss, {"loss": loss} | terms
 
-    def mean_loss(weights, tasks: Task, key):
-        keys = jax.random.split(key, len(tasks))
-        losses, terms = jax.vmap(task_loss, in_axes=(None, 0, 0))(weights, tasks, keys)
-        return losses.mean(), jax.tree.map(jnp.mean, terms)
+def _chunks(total: int, largest: int) -> Iterator[tuple[int, int]]:
+    """Cut 0 to `total` into runs of one length, none above `largest`; the last may be shorter."""
+    length = math.ceil(total / math.ceil(total / largest))
+    for start in range(0, total, length):
+        yield start, min(start + length, total)
 
-    def batch_loss(weights, tasks: Task, key):
-        # A batch of one is not mapped over. It saves no time that could be measured; taking this
-        # case out changes the rounding, and so the README's figures: do it when they are next made.
-        if settings.batch_size > 1:
-            return mean_loss(weights, tasks, key)
-        return task_loss(weights, tasks[0], key)
 
-    def step(carry, batch):
-        weights, optimiser_state = carry
-        indices, key = batch
-        gradient, terms = jax.grad(batch_loss, has_aux=True)(weights, training[indices], key)
-        updates, optimiser_state = optimiser.update(gradient, optimiser_state)
-        return (optax.apply_updates(weights, updates), optimiser_state), terms
+class _Loop(NamedTuple):
+    """What is compiled into the loop."""
 
-    num_tasks = len(training)
-    num_steps = num_tasks // settings.batch_size
-    order_key, steps_key = jax.random.split(epoch_key)
-    order = jax.random.permutation(order_key, num_tasks)[: num_steps * settings.batch_size]
-    batches = (order.reshape(num_steps, -1), jax.random.split(steps_key, num_steps))
-    (weights, optimiser_state), terms = jax.lax.scan(step, (weights, optimiser_state), batches)
-    _, validation_terms = mean_loss(weights, validation, validation_key)
-    row = {f"train_{name}": values.mean() for name, values in terms.items()}
-    row |= {f"validation_{name}": value for name, value in validation_terms.items()}
-    return weights, optimiser_state, row
+    structure: NeuralODEProcess
+    objective: Elbo
+    settings: TrainingSettings
+
+    def split(self, tasks: Task, keys):
+        """Of each task what its loss needs: a random split, privileged values and a key."""
+        sizes = self.settings.context_sizes, self.settings.target_sizes
+
+        def one(task: Task, key):
+            split_key, objective_key = jax.random.split(key)
+            split = split_randomly(
+                task.observations, context_sizes=sizes[0], target_sizes=sizes[1], key=split_key
+            )
+            return split, task.privileged, objective_key
+
+        return jax.vmap(one)(tasks, keys)
+
+    def losses(self, weights, parts) -> dict[str, Array]:
+        """The loss of each task and its terms."""
+        process = eqx.combine(weights, self.structure)
+        losses, terms = jax.vmap(lambda s, p, k: self.objective(process, s, p, key=k))(*parts)
+        return {"loss": losses} | terms
+
+
+def _draw_order(key_data, epoch, num_tasks: int):
+    """The order of the tasks in this epoch, and a key for each, of each process."""
+
+    def one(key_data):
+        training_key, _ = jax.random.split(jax.random.wrap_key_data(key_data))
+        order_key, steps_key = jax.random.split(jax.random.fold_in(training_key, epoch))
+        keys = jax.random.split(steps_key, num_tasks)
+        return jax.random.permutation(order_key, num_tasks), jax.random.key_data(keys)
+
+    return jax.vmap(one)(key_data)
+
+
+def _run_steps(loop: _Loop, weights, state, tasks: Task, key_data):
+    """One step for each batch of the tasks, in their order; the terms of every step."""
+    optimiser, batch_size = _optimiser(loop.settings), loop.settings.batch_size
+
+    def run(weights, state, tasks, key_data):
+        # All splits before the steps: at once they take less time than one in every step.
+        parts = loop.split(tasks, jax.random.wrap_key_data(key_data))
+        batches = jax.tree.map(lambda leaf: leaf.reshape(-1, batch_size, *leaf.shape[1:]), parts)
+
+        def loss(weights, batch):
+            terms = jax.tree.map(jnp.mean, loop.losses(weights, batch))
+            return terms["loss"], terms
+
+        def step(carry, batch):
+            weights, state = carry
+            gradient, terms = jax.grad(loss, has_aux=True)(weights, batch)
+            updates, state = optimiser.update(gradient, state)
+            return (optax.apply_updates(weights, updates), state), terms
+
+        (weights, state), terms = jax.lax.scan(step, (weights, state), batches)
+        return weights, state, terms
+
+    return jax.vmap(run)(weights, state, tasks, key_data)
+
+
+def _validate(loop: _Loop, weights, tasks: Task, key_data):
+    """The terms on the validation tasks, with splits and samples that are the same every time."""
+
+    def one(weights, tasks, key_data):
+        _, key = jax.random.split(jax.random.wrap_key_data(key_data))
+        parts = loop.split(tasks, jax.random.split(key, len(tasks)))
+        return jax.tree.map(jnp.mean, loop.losses(weights, parts))
+
+    return jax.vmap(one)(weights, tasks, key_data)
