@@ -114,28 +114,24 @@ def predict(
     if num_samples < 2:
         raise UserError(f"num_samples must be at least 2 to give a spread, got {num_samples}.")
     horizon = _padded_size(_check_times(times), 1)
-    traced = any(
-        isinstance(leaf, Tracer) for leaf in jax.tree.leaves((process, context, times, key))
-    )
-    if traced:
-        return _predict(process, context, jnp.asarray(times, float), num_samples, horizon, key)
+    arrays = (context.ts, context.ys, context.mask)
+    some_weights = process.decoder.mlp.layers[-1].bias
+    if any(isinstance(leaf, Tracer) for leaf in (*arrays, times, key, some_weights)):
+        return _predict(process, arrays, jnp.asarray(times, float), num_samples, horizon, key)
     # Padded to a few sizes, so that another number of points, times or samples compiles nothing;
     # NumPy, because jax.numpy would compile the padding itself for every size.
-    padded = [np.asarray(leaf) for leaf in (context.ts, context.ys, context.mask)]
-    padded = [_pad(leaf, _padded_size(len(leaf), SMALLEST_CONTEXT)) for leaf in padded]
     num_times = len(times)
     prediction = compiled(_predict, brief=False)(
         process,
-        Observations(*map(jnp.asarray, padded)),
-        jnp.asarray(_pad(np.asarray(times, np.float32), _padded_size(num_times, SMALLEST_TIMES))),
+        [_pad(np.asarray(leaf), SMALLEST_CONTEXT) for leaf in arrays],
+        _pad(np.asarray(times, np.float32), SMALLEST_TIMES),
         _padded_size(num_samples, SMALLEST_SAMPLES),
         horizon,
         key,
     )
-    prediction = jax.device_get(prediction)
-    wanted = np.s_[:num_samples, :num_times]
     parts = (prediction.decoded_means, prediction.decoded_scales, prediction.samples)
-    return Prediction(jnp.asarray(times, float), *(jnp.asarray(part[wanted]) for part in parts))
+    parts = [np.asarray(part)[:num_samples, :num_times] for part in parts]
+    return Prediction(*jax.device_put((np.asarray(times, np.float32), *parts)))
 
 
 def _padded_size(size: int, smallest: int) -> int:
@@ -143,14 +139,13 @@ def _padded_size(size: int, smallest: int) -> int:
     return max(smallest, 1 << (size - 1).bit_length())
 
 
-def _pad(values: np.ndarray, length: int) -> np.ndarray:
-    return np.concatenate(
-        [values, np.zeros((length - len(values), *values.shape[1:]), values.dtype)]
-    )
+def _pad(values: np.ndarray, smallest: int) -> np.ndarray:
+    padding = _padded_size(len(values), smallest) - len(values)
+    return np.concatenate([values, np.zeros((padding, *values.shape[1:]), values.dtype)])
 
 
 def _predict(process, context, times, num_samples: int, horizon: int, key) -> Prediction:
-    latent = process.infer(context)
+    latent = process.infer(Observations(*context))
     return predict_from_latent(
         process, latent, times, num_samples=num_samples, horizon=horizon, key=key
     )

@@ -2,7 +2,8 @@
 
 import equinox as eqx
 import jax
-from jaxtyping import PRNGKeyArray
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
 
 
 def mlp(
@@ -15,6 +16,28 @@ def mlp(
 ) -> eqx.nn.MLP:
     """The paper's three-layer network: two hidden layers, nothing applied to the output."""
     return eqx.nn.MLP(in_size, out_size, hidden_size, 2, activation=activation, key=key)
+
+
+@jax.custom_jvp
+def softplus(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    r"""$\log(1 + e^x)$, without a logarithm.
+
+    $\max(x, 0) + 2\,\mathrm{artanh}(s)$ with $s = u / (2 + u)$, $u = e^{-|x|}$. As s is at most
+    1/3, seven terms of the series leave an error of 1e-8. `jax.nn.softplus` takes several times as
+    long, which matters here: it is a third of a solve.
+    """
+    u = jnp.exp(-jnp.abs(x))
+    s = u / (2 + u)
+    series = 1 / 13
+    for order in (11, 9, 7, 5, 3, 1):
+        series = series * s**2 + 1 / order
+    return jnp.maximum(x, 0) + 2 * s * series
+
+
+@softplus.defjvp
+def _softplus_jvp(primals, tangents):
+    value = softplus(*primals)
+    return value, (1 - jnp.exp(-value)) * tangents[0]
 
 
 def scale_weights(module: eqx.Module, gain: float):

@@ -89,6 +89,10 @@ class NeuralODEProcess(eqx.Module):
         # inside, and would draw one noise for all times.
         return Normal(decoded.loc, decoded.scale)
 
+    def with_solver_steps(self, steps: int) -> "NeuralODEProcess":
+        """The same process, its latent ODE solved in this many steps for each unit of time."""
+        return eqx.tree_at(lambda p: p.latent_ode, self, self.latent_ode.with_steps(steps))
+
     def without_privileged(self) -> "NeuralODEProcess":
         """The process at test time: the privileged parts taken off."""
         return NeuralODEProcess(

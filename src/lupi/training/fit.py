@@ -212,6 +212,7 @@ class _Loop(NamedTuple):
     def losses(self, weights, parts) -> dict[str, Array]:
         """The loss of each task and its terms."""
         process = eqx.combine(weights, self.structure)
+        process = process.with_solver_steps(self.settings.solver_steps)
         losses, terms = jax.vmap(lambda s, p, k: self.objective(process, s, p, key=k))(*parts)
         return {"loss": losses} | terms
 

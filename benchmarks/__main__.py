@@ -1,0 +1,52 @@
+"""`make bench`: measure, print, and write `results.json` and the figures."""
+
+import json
+import os
+import platform
+import sys
+from importlib.metadata import version
+
+from benchmarks.common import FIGURES, HERE
+from benchmarks.figures import draw_growth, draw_speed
+from benchmarks.growth import measure_growth
+from benchmarks.latency import measure_latency
+from benchmarks.limit import measure_limit
+from benchmarks.solvers import compare_solvers
+from benchmarks.speed import compare_speed
+
+RESULTS = HERE / "results.json"
+
+PARTS = {
+    "speed": compare_speed,
+    "latency": measure_latency,
+    "solvers": compare_solvers,
+    "growth": measure_growth,
+    "limit": measure_limit,
+}
+
+
+def main(wanted: list[str]) -> None:
+    """Run the parts named, or all of them; the others keep their earlier results."""
+    for name in wanted:
+        if name not in PARTS:
+            sys.exit(f"there is no part {name!r}: expected some of {', '.join(PARTS)}.")
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    results["machine"] = {
+        "processor": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "versions": {name: version(name) for name in ("jax", "diffrax", "torch", "torchdiffeq")},
+    }
+    for name in wanted or PARTS:
+        print(f"\n== {name}", flush=True)
+        results[name] = PARTS[name]()
+        # After each part: what is measured is kept, whatever happens next.
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    if "speed" in results:
+        draw_speed(results["speed"], FIGURES / "speed.png")
+    if "growth" in results:
+        draw_growth(results["growth"], FIGURES / "growth.png")
+    print(f"\nNumbers: {RESULTS}\nFigures: {FIGURES}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,61 @@
+"""The benchmarks' figures."""
+
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+
+import lupi.report
+
+STYLE = Path(lupi.report.__file__).with_name("lupi.mplstyle")
+GOALS = {
+    "training step, batch 1": 200,
+    "training step, batch 64": 1000,
+    "evaluation, per sample": 1000,
+}
+
+
+def draw_speed(rows: list[dict], path: Path) -> None:
+    """How many times faster than the rival, per kind of work and model."""
+    with plt.style.context(STYLE):
+        figure, panels = plt.subplots(1, len(GOALS), figsize=(9.5, 2.8), sharey=True)
+        for panel, (work, goal) in zip(panels, GOALS.items(), strict=True):
+            chosen = [row for row in rows if row["work"] == work]
+            names = [row["model"].replace(", trained", "") for row in chosen]
+            middle = [row["ratio"]["median"] for row in chosen]
+            errors = [
+                [row["ratio"]["median"] - row["ratio"]["lower"] for row in chosen],
+                [row["ratio"]["upper"] - row["ratio"]["median"] for row in chosen],
+            ]
+            panel.barh(names, middle, xerr=errors, color="#4477aa", height=0.6)
+            panel.axvline(goal, color="#cc3311", linestyle=":", label=f"asked for: {goal:,}")
+            panel.set(title=work, xlabel="times faster than PyTorch + torchdiffeq")
+            panel.legend(loc="lower right", framealpha=0.8, frameon=True)
+        panels[0].invert_yaxis()
+        figure.savefig(path)
+        plt.close(figure)
+
+
+def draw_growth(results: dict[str, dict], path: Path) -> None:
+    """Time and peak memory against the size of the work, both on logarithmic axes."""
+    with plt.style.context(STYLE):
+        figure, panels = plt.subplots(2, 3, figsize=(9.5, 5.4))
+        for panel, (axis, result) in zip(panels.flat, results.items(), strict=True):
+            panel.loglog(result["sizes"], result["seconds"], "o-", color="#4477aa")
+            panel.set(xlabel=axis, title=f"{result['what']}", ylabel="seconds")
+            memory = panel.twinx()
+            memory.loglog(
+                result["sizes"], result["megabytes"], "s--", color="#cc3311", markersize=4
+            )
+            memory.set_ylabel("peak memory, MB", color="#cc3311")
+            memory.spines["right"].set_visible(True)
+            panel.annotate(
+                f"time ∝ size$^{{{result['time_exponent']:.2f}}}$",
+                (0.05, 0.9),
+                xycoords="axes fraction",
+            )
+        figure.savefig(path)
+        plt.close(figure)

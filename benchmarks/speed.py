@@ -1,0 +1,127 @@
+"""lupi and the rival in turns, on the same models and the same work."""
+
+import time
+from collections.abc import Callable
+from functools import partial
+
+import jax
+import numpy as np
+import torch
+
+from benchmarks.common import summary, task_data, trained_process
+from benchmarks.rival import check_agreement, copy_parameters, predict, training_step
+from lupi.data import Task
+from lupi.experiments.evaluation import draw_contexts, evaluate
+from lupi.experiments.settings import EvaluationSettings
+from lupi.models import NeuralODEProcess, ProcessSettings, build_process
+from lupi.training import TrainingSettings, fit
+
+ROUNDS = 5
+RIVAL_STEPS = 6
+RIVAL_SAMPLES = 6
+EPOCHS = 32
+"""Of 400 systems: enough for `fit` to compile its loop as it does for a real run."""
+
+
+def compare_speed() -> list[dict]:
+    """Times per system or sample and their ratios, for every task and model, trained and fresh."""
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    rows = []
+    for task in ("stiffness", "damping", "lotka-volterra"):
+        data, test = task_data(task, 640), task_data(task, 500, num_times=100, seed=2)
+        for model in ("nopi", "lupi"):
+            rows += _compare(trained_process(task, model), data, test, f"{task} {model}, trained")
+    settings = ProcessSettings(observation_size=2, privileged_size=1)
+    fresh = build_process(settings, key=jax.random.key(0))
+    rows += _compare(fresh, task_data("stiffness", 640), test, "lupi, fresh weights")
+    return rows
+
+
+def _compare(process: NeuralODEProcess, data: Task, test: Task, name: str) -> list[dict]:
+    rival = copy_parameters(process)
+    for i in range(3):
+        agreement = check_agreement(process, rival, data[i], key=jax.random.key(i))
+    print(f"{name}: agreement {agreement._asdict()}", flush=True)
+    return [
+        _row(name, "training step, batch 1", *_training(process, data[:400], 1)),
+        _row(name, "training step, batch 64", *_training(process, data, 64)),
+        _row(name, "evaluation, per sample", *_evaluation(process, test)),
+    ]
+
+
+def _row(name: str, work: str, ours: list[float], theirs: list[float]) -> dict:
+    row = {
+        "model": name,
+        "work": work,
+        "lupi_ms": summary(1e3 * np.array(ours)),
+        "rival_ms": summary(1e3 * np.array(theirs)),
+        # In turns: each of our times beside the rival's that followed it.
+        "ratio": summary(np.array(theirs) / np.array(ours)),
+    }
+    print(
+        f"  {work:24s} lupi {row['lupi_ms']['median']:8.4f} ms   rival "
+        f"{row['rival_ms']['median']:7.1f} ms   ratio {row['ratio']['median']:7.0f}",
+        flush=True,
+    )
+    return row
+
+
+def _training(process: NeuralODEProcess, data: Task, batch_size: int):
+    """Seconds per system: epochs of `fit`, between them steps of the rival."""
+    rival = copy_parameters(process)
+    optimiser = torch.optim.Adam(rival.parameters(), lr=1e-3)
+    rng = np.random.default_rng(0)
+    tensors = [torch.from_numpy(np.array(part)) for part in _parts(data)]
+
+    def rival_steps() -> None:
+        for i in rng.integers(len(data), size=RIVAL_STEPS):
+            training_step(rival, optimiser, *(part[i] for part in tensors), rng=rng)
+
+    ours, theirs = [], []
+    every = EPOCHS // (ROUNDS + 1)
+    started = time.perf_counter()
+
+    def on_epoch(row) -> None:
+        nonlocal started
+        seconds = time.perf_counter() - started
+        if row["epoch"] % every == 0 and len(ours) < ROUNDS:
+            ours.append(seconds / (len(data) // batch_size * batch_size))
+            theirs.append(_seconds(rival_steps) / RIVAL_STEPS)
+        started = time.perf_counter()
+
+    settings = TrainingSettings(epochs=EPOCHS, batch_size=batch_size)
+    fit(process, data, data[:1], settings=settings, on_epoch=on_epoch, key=jax.random.key(0))
+    return ours, theirs
+
+
+def _evaluation(process: NeuralODEProcess, test: Task):
+    """Seconds per decoded sample; ours include the metrics of both settings, the rival's none."""
+    rival = copy_parameters(process)
+    settings = EvaluationSettings()
+    contexts = draw_contexts(test, settings, key=jax.random.key(0))
+    ts, ys, _ = (torch.from_numpy(np.array(part)) for part in _parts(test))
+    masks = torch.from_numpy(np.array(contexts.mask))
+
+    def ours_once() -> None:
+        evaluate(process, test, contexts, settings, key=jax.random.key(1))
+
+    def rival_once(i: int) -> None:
+        predict(rival, ts[i][masks[i]], ys[i][masks[i]], ts[i], RIVAL_SAMPLES)
+
+    ours_once()
+    ours, theirs = [], []
+    for i in range(ROUNDS):
+        ours.append(_seconds(ours_once) / (2 * len(test) * settings.num_samples))
+        theirs.append(_seconds(partial(rival_once, i)) / RIVAL_SAMPLES)
+    return ours, theirs
+
+
+def _parts(tasks: Task):
+    return tasks.observations.ts, tasks.observations.ys, tasks.privileged
+
+
+def _seconds(work: Callable[[], None]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
