@@ -9,6 +9,7 @@ from scipy import stats
 
 from lupi.data import Observations
 from lupi.errors import UserError
+from lupi.models import NeuralODEProcess
 from lupi.prediction import Prediction, predict
 
 TIMES = jnp.linspace(0, 1, 9)
@@ -136,3 +137,42 @@ def test_predict_works_inside_jit_with_times_and_context_closed_over(lupi, obser
     compiled = jax.jit(lambda key: predict(lupi, observations, TIMES, num_samples=4, key=key).mean)
     plain = predict(lupi, observations, TIMES, num_samples=4, key=jax.random.key(2)).mean
     np.testing.assert_allclose(compiled(jax.random.key(2)), plain, atol=1e-5)
+
+
+@pytest.fixture
+def traced(monkeypatch):
+    """How often inference has been traced: once for everything that is compiled."""
+    calls = []
+    infer = NeuralODEProcess.infer
+    monkeypatch.setattr(
+        NeuralODEProcess, "infer", lambda self, context: calls.append(1) or infer(self, context)
+    )
+    return calls
+
+
+def test_other_numbers_of_points_times_and_samples_compile_nothing(nopi, traced):
+    for points, times, samples in ((9, 100, 64), (5, 77, 32), (16, 128, 64), (1, 1, 2)):
+        ts = jnp.array(np.linspace(0, 1, points, dtype=np.float32))
+        context = Observations(ts, jnp.array(np.ones((points, 2), np.float32)))
+        where = jnp.array(np.linspace(0, 1, times, dtype=np.float32))
+        found = predict(nopi, context, where, num_samples=samples, key=jax.random.key(0))
+        assert found.samples.shape == (samples, times, 2)
+    # Once here, or never where another test has had it compiled.
+    assert len(traced) <= 1
+    before = len(traced)
+    predict(nopi, context, where, num_samples=200, key=jax.random.key(0))
+    assert len(traced) == before + 1
+
+
+def test_a_sample_is_the_same_whatever_the_number_of_samples_and_times(lupi, observations):
+    few = predict(lupi, observations, TIMES[:4], num_samples=5, key=jax.random.key(0))
+    times = jnp.linspace(0, 1, 300).at[:4].set(TIMES[:4])
+    many = predict(lupi, observations, times, num_samples=100, key=jax.random.key(0))
+    np.testing.assert_allclose(many.samples[:5, :4], few.samples, rtol=1e-4, atol=1e-5)
+
+
+def test_predicting_inside_a_compiled_function_gives_the_same(lupi, observations, prediction):
+    inside = jax.jit(
+        lambda context: predict(lupi, context, TIMES, num_samples=16, key=jax.random.key(0)).mean
+    )(observations)
+    np.testing.assert_allclose(inside, prediction.mean, rtol=1e-4, atol=1e-5)

@@ -5,6 +5,7 @@ import pytest
 from scipy.special import logsumexp
 
 from lupi.models import LatentODE, MeanLogSumExp, num_parameters
+from lupi.models.layers import softplus
 
 
 def test_parameter_counts_are_the_papers(lupi, nopi):
@@ -28,6 +29,13 @@ def test_an_empty_set_aggregates_to_zero_with_finite_gradients():
     value, gradient = jax.value_and_grad(aggregate)(jnp.ones((4, 3)))
     assert float(value) == 0.0
     np.testing.assert_array_equal(gradient, 0.0)
+
+
+def test_softplus_and_its_slope_are_exact_to_float32():
+    x = np.linspace(-30.0, 30.0, 2001)
+    np.testing.assert_allclose(softplus(jnp.array(x)), np.logaddexp(0.0, x), rtol=3e-7, atol=3e-7)
+    slopes = jax.vmap(jax.grad(softplus))(jnp.array(x))
+    np.testing.assert_allclose(slopes, 1 / (1 + np.exp(-x)), atol=3e-7)
 
 
 def test_scales_stay_above_their_floors(lupi):

@@ -1,3 +1,5 @@
+import sys
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -6,10 +8,14 @@ import optax
 import pytest
 from pydantic import ValidationError
 
-from lupi.data import Observations, Task, split_randomly
+from lupi.data import Observations, Task, generate_tasks, split_randomly
 from lupi.errors import UserError
+from lupi.experiments.tasks import TASKS
+from lupi.models import ProcessSettings, build_process
 from lupi.objectives import Elbo
-from lupi.training import TrainingSettings, fit
+from lupi.training import TrainingSettings, fit, fit_together
+
+fit_module = sys.modules[fit.__module__]
 
 SETTINGS = TrainingSettings(epochs=3, context_sizes=(3, 5), target_sizes=(8, 15))
 
@@ -83,6 +89,79 @@ def test_the_compiled_epoch_does_what_a_plain_loop_with_optax_adam_does(nopi, ta
         weights = optax.apply_updates(weights, updates)
     for first, second in zip(arrays(compiled), jax.tree.leaves(weights), strict=True):
         np.testing.assert_allclose(first, second, rtol=1e-3, atol=2e-5)
+
+
+BEFORE = {
+    "nopi": (
+        [42.1667, 25.6113, 12.0627, 0.5766, -10.9316],
+        [20.9333, 7.3382, -2.1321, -16.5265, -21.8828],
+    ),
+    "lupi": (
+        [41.2975, 25.4531, 12.0514, 0.1645, -11.2961],
+        [20.9652, 5.5744, -2.4195, -18.1228, -23.0443],
+    ),
+}
+"""Losses of training and validation that version 0.1.0 printed: one process at a time, compiled
+with all optimisations, splits drawn in the loop, the ODE solved in the space of the states."""
+
+
+@pytest.mark.parametrize("model", ["nopi", "lupi"])
+def test_the_loss_curve_is_that_of_the_slower_engine_before(model):
+    task = TASKS["stiffness"]
+    times = np.linspace(0.0, task.horizon, 51)
+    tasks = generate_tasks(task.system, times, 24, time_unit=10.0, key=jax.random.key(3))
+    settings = ProcessSettings(observation_size=2, privileged_size=int(model == "lupi"))
+    process = build_process(settings, key=jax.random.key(4))
+    training = TrainingSettings(epochs=5, solver_steps=32)
+    fitted = fit(process, tasks[:20], tasks[20:], settings=training, key=jax.random.key(5))
+    for part, before in zip(("train", "validation"), BEFORE[model], strict=True):
+        after = [row[f"{part}_loss"] for row in fitted.history]
+        np.testing.assert_allclose(after, before, rtol=1e-3, atol=1e-3)
+
+
+def assert_same(first, second, **tolerance):
+    for one, other in zip(arrays(first), arrays(second), strict=True):
+        np.testing.assert_allclose(one, other, **tolerance)
+
+
+def test_processes_trained_together_become_what_they_become_alone(nopi, tasks):
+    other = build_process(ProcessSettings(observation_size=2), key=jax.random.key(9))
+    keys = [jax.random.key(0), jax.random.key(1)]
+    halves = [tasks[:6], tasks[6:]]
+    together = fit_together(
+        [nopi, other], halves, [tasks[:4], tasks[4:8]], settings=SETTINGS, keys=keys
+    )
+    for i, (process, fitted) in enumerate(zip((nopi, other), together, strict=True)):
+        alone = fit(process, halves[i], tasks[4 * i : 4 * i + 4], settings=SETTINGS, key=keys[i])
+        assert_same(fitted.process, alone.process, rtol=1e-4, atol=1e-5)
+        assert fitted.history[-1] == pytest.approx(alone.history[-1], rel=1e-4, abs=1e-4)
+
+
+def test_tasks_streamed_in_parts_train_as_all_at_once(fitted, lupi, tasks, monkeypatch):
+    monkeypatch.setattr(fit_module, "TASKS_AT_ONCE", 5)
+    streamed = fit(lupi, tasks, tasks[:4], settings=SETTINGS, key=jax.random.key(0))
+    assert_same(streamed.process, fitted.process, rtol=1e-4, atol=1e-5)
+    assert streamed.history[-1] == pytest.approx(fitted.history[-1], rel=1e-4, abs=1e-4)
+
+
+def test_a_loop_compiled_to_run_fast_computes_the_same(fitted, lupi, tasks, monkeypatch):
+    monkeypatch.setattr(fit_module, "WORTH_OPTIMISING", 0)
+    fast = fit(lupi, tasks, tasks[:4], settings=SETTINGS, key=jax.random.key(0))
+    assert_same(fast.process, fitted.process, rtol=1e-3, atol=2e-5)
+
+
+def test_training_and_prediction_have_solver_steps_of_their_own(lupi, tasks):
+    settings = SETTINGS.model_copy(update={"epochs": 1, "solver_steps": 3})
+    coarse = fit(lupi, tasks, tasks[:4], settings=settings, key=jax.random.key(0))
+    fine = fit(
+        lupi,
+        tasks,
+        tasks[:4],
+        settings=SETTINGS.model_copy(update={"epochs": 1}),
+        key=jax.random.key(0),
+    )
+    assert coarse.history != fine.history
+    assert coarse.process.latent_ode.steps_per_unit == lupi.latent_ode.steps_per_unit
 
 
 def test_batches_train_too_and_leave_out_the_remainder(lupi, tasks):
