@@ -1,9 +1,9 @@
-# The two commands of the README. Each builds its own environment in .venv first.
+# The commands of the README. Each builds its own environment in .venv first.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: reproduce test test-slow clean
+.PHONY: reproduce test test-slow bench clean
 
 reproduce: $(VENV)/.installed
 	$(BIN)/lupi reproduce
@@ -16,6 +16,15 @@ test: $(VENV)/.installed
 
 test-slow: $(VENV)/.installed
 	$(BIN)/pytest -n 2 -m slow
+
+# All parts, or some: make bench PARTS="speed latency"
+bench: $(VENV)/.bench
+	$(BIN)/python -m benchmarks $(PARTS)
+
+# PyTorch and torchdiffeq are the rival, and nothing that lupi itself needs.
+$(VENV)/.bench: $(VENV)/.installed
+	$(BIN)/pip install --quiet --constraint constraints.txt torch==2.13.0 torchdiffeq
+	touch $@
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -6,6 +6,7 @@ cover all of it; docs/performance.md has what each costs and gains.
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -30,7 +31,8 @@ def compiled(function: Callable, *, brief: bool) -> Callable:
     part of that one.
     """
     options = SOON_READY if brief else OPTIMISED
-    jitted = eqx.filter_jit(function, compiler_options=options)
+    jit: Any = eqx.filter_jit  # whose types leave out the arguments of jax.jit
+    jitted = jit(function, compiler_options=options)
 
     def call(*arguments):
         # JAX refuses options inside another compiled function.

@@ -77,9 +77,9 @@ class LatentODE(eqx.Module):
         # and all states follow from the summed hidden layers at once.
         first, second, last = self.mlp.layers
         sizes = [initial_state.size, initial_state.size + global_latent.size]
-        of_state, of_latent, of_time = jnp.split(first.weight, sizes, axis=1)
+        of_state, _, of_time = jnp.split(first.weight, sizes, axis=1)
         slope = of_state @ last.weight
-        drift = of_state @ last.bias + of_time[:, 0]
+        drift = of_state @ last(jnp.zeros_like(last.weight[0])) + of_time[:, 0]
 
         def hidden(a):
             return softplus(second(softplus(a)))
@@ -92,7 +92,7 @@ class LatentODE(eqx.Module):
             mean = (h1 + 2 * h2 + 2 * h3 + h4) / 6
             return a + dt * (slope @ mean + drift), (h1, mean)
 
-        start = of_state @ initial_state + of_latent @ global_latent + first.bias
+        start = first(jnp.concatenate([initial_state, global_latent, jnp.zeros_like(ts[:1])]))
         end, (at_nodes, means) = jax.lax.scan(step, start, length=num_steps)
         at_nodes = jnp.concatenate([at_nodes, hidden(end)[None]])
         slopes = dt * jax.vmap(last)(at_nodes)

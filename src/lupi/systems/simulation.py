@@ -1,6 +1,6 @@
 """The one place that simulates."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import diffrax
 import jax
@@ -53,7 +53,7 @@ def simulate(
 
 def _integrate(system: System, times, num_systems: int, key):
     def one(key):
-        member = system.sample(key=key)
+        member: Any = system.sample(key=key)
         solution = diffrax.diffeqsolve(
             diffrax.ODETerm(lambda time, state, _: member.vector_field(time, state)),
             diffrax.Dopri8(),
