@@ -11,7 +11,7 @@ import torch
 from benchmarks.common import summary, task_data, trained_process
 from benchmarks.rival import check_agreement, copy_parameters, predict, training_step
 from lupi.data import Task
-from lupi.experiments.evaluation import draw_contexts, evaluate
+from lupi.experiments.evaluation import decode_all, draw_contexts
 from lupi.experiments.settings import EvaluationSettings
 from lupi.models import NeuralODEProcess, ProcessSettings, build_process
 from lupi.training import TrainingSettings, fit
@@ -96,15 +96,20 @@ def _training(process: NeuralODEProcess, data: Task, batch_size: int):
 
 
 def _evaluation(process: NeuralODEProcess, test: Task):
-    """Seconds per decoded sample; ours include the metrics of both settings, the rival's none."""
+    """Seconds per decoded sample of 500 systems with 32 samples each, from contexts to decoding."""
     rival = copy_parameters(process)
     settings = EvaluationSettings()
     contexts = draw_contexts(test, settings, key=jax.random.key(0))
     ts, ys, _ = (torch.from_numpy(np.array(part)) for part in _parts(test))
     masks = torch.from_numpy(np.array(contexts.mask))
+    infer = jax.jit(jax.vmap(process.infer))
 
     def ours_once() -> None:
-        evaluate(process, test, contexts, settings, key=jax.random.key(1))
+        latents = infer(contexts)
+        times, number = test.observations.ts, settings.num_samples
+        jax.block_until_ready(
+            decode_all(process, latents, times, num_samples=number, key=jax.random.key(1))
+        )
 
     def rival_once(i: int) -> None:
         predict(rival, ts[i][masks[i]], ys[i][masks[i]], ts[i], RIVAL_SAMPLES)
@@ -112,7 +117,7 @@ def _evaluation(process: NeuralODEProcess, test: Task):
     ours_once()
     ours, theirs = [], []
     for i in range(ROUNDS):
-        ours.append(_seconds(ours_once) / (2 * len(test) * settings.num_samples))
+        ours.append(_seconds(ours_once) / (len(test) * settings.num_samples))
         theirs.append(_seconds(partial(rival_once, i)) / RIVAL_SAMPLES)
     return ours, theirs
 

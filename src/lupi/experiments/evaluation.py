@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 from numpyro.distributions import Normal
 
 from lupi.compilation import compiled
@@ -26,7 +26,7 @@ from lupi.metrics import (
     sharpness_variance,
 )
 from lupi.models import NeuralODEProcess
-from lupi.prediction import Prediction, predict_from_latent
+from lupi.prediction import predict_from_latent
 
 SYSTEMS_AT_ONCE = 20
 """Predicted in one batch: enough to fill the vector units, small enough for the cache."""
@@ -68,20 +68,33 @@ def evaluate(
     """
     brief = len(tasks) * settings.num_samples < WORTH_OPTIMISING
     latents = compiled(_infer_all, brief=True)(process, tasks, contexts)
-    # Without its privileged parts a LUPI model is of the same kind as a NoPI model, and one
-    # compiled function serves both.
-    process = process.without_privileged()
     times, ys = tasks.observations.ts, tasks.observations.ys
     evaluations = {}
     for mode, latent in latents.items():
-        prediction = compiled(_predict_all, brief=brief)(
-            process, latent, times, settings.num_samples, key
+        means, scales = decode_all(
+            process, latent, times, num_samples=settings.num_samples, key=key
         )
-        per_system, pooled, arrays = compiled(_measure, brief=brief)(prediction, ys)
+        per_system, pooled, arrays = compiled(_measure, brief=brief)(means, scales, ys)
         metrics = {name: estimate(values) for name, values in jax.device_get(per_system).items()}
         metrics |= {name: Estimate(*map(float, values)) for name, values in pooled.items()}
         evaluations[mode] = Evaluation(metrics, jax.device_get(arrays))
     return evaluations
+
+
+def decode_all(
+    process: NeuralODEProcess,
+    latents: Normal,
+    times: Float[Array, "system time"],
+    *,
+    num_samples: int,
+    key: PRNGKeyArray,
+) -> tuple[Float[Array, "system sample time observation"], ...]:
+    """Decoded means and scales for samples of z, of many systems at once."""
+    # Without its privileged parts a LUPI model is of the same kind as a NoPI model, and one
+    # compiled function serves both.
+    process = process.without_privileged()
+    brief = len(times) * num_samples < WORTH_OPTIMISING
+    return compiled(_decode_all, brief=brief)(process, latents, times, num_samples, key)
 
 
 def _infer_all(process, tasks: Task, contexts: Observations) -> dict[str, Normal]:
@@ -91,20 +104,21 @@ def _infer_all(process, tasks: Task, contexts: Observations) -> dict[str, Normal
     }
 
 
-def _predict_all(process, latents: Normal, times, num_samples: int, key) -> Prediction:
-    def one(arguments) -> Prediction:
+def _decode_all(process, latents: Normal, times, num_samples: int, key):
+    def one(arguments):
         mean, scale, ts, key = arguments
         latent = Normal(mean, scale)
-        return predict_from_latent(process, latent, ts, num_samples=num_samples, key=key)
+        prediction = predict_from_latent(process, latent, ts, num_samples=num_samples, key=key)
+        # Not its `samples`: drawing their noise would take as long as all the rest.
+        return prediction.decoded_means, prediction.decoded_scales
 
     keys = jax.random.split(key, len(times))
     arguments = (latents.loc, latents.scale, times, keys)
     return jax.lax.map(one, arguments, batch_size=SYSTEMS_AT_ONCE)
 
 
-def _measure(prediction: Prediction, ys):
-    mean, std = prediction.mean, prediction.std_of_means
-    means, scales = prediction.decoded_means, prediction.decoded_scales
+def _measure(means, scales, ys):
+    mean, std = means.mean(axis=1), means.std(axis=1, ddof=1)
     pit = normal_pit(mean, std, ys)
     full_pit = mixture_pit(means, scales, ys)
     per_system = {
