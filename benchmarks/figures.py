@@ -31,7 +31,7 @@ def draw_speed(rows: list[dict], path: Path) -> None:
                 [row["ratio"]["upper"] - row["ratio"]["median"] for row in chosen],
             ]
             panel.barh(names, middle, xerr=errors, color="#4477aa", height=0.6)
-            panel.axvline(goal, color="#cc3311", linestyle=":", label=f"asked for: {goal:,}")
+            panel.axvline(goal, color="#cc3311", linestyle=":", label=f"goal: {goal:,}")
             panel.set(title=work, xlabel="times faster than PyTorch + torchdiffeq")
             panel.legend(loc="lower right", framealpha=0.8, frameon=True)
         panels[0].invert_yaxis()

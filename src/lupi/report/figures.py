@@ -45,6 +45,9 @@ def write_figures(folders: list[RunFolder], out: Path) -> list[Path]:
     with style.context(STYLE):
         for name, draw in drawings.items():
             figure = draw()
+            # Laid out once, not at every saving: that takes as long as the drawing.
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")
             for kind in ("svg", "png"):
                 buffer = io.BytesIO()
                 # No date: the same results give the same file.
