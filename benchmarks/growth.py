@@ -27,9 +27,6 @@ WHAT = {
     "samples of z": "a call of predict",
 }
 
-LINEAR = ("systems", "points per series", "samples of z")
-"""Where nothing may grow faster than the work."""
-
 
 def measure_growth() -> dict[str, dict]:
     """For each axis: sizes, seconds, megabytes and the exponents fitted to their upper halves."""

@@ -91,7 +91,7 @@ def fit_together(
         for name, tasks in zip(("training", "validation"), parts, strict=True):
             _check_tasks(process, tasks, name)
     objective = Elbo() if objective is None else objective
-    weights, structure = eqx.partition(_stack(processes), eqx.is_array_like)
+    weights, structure = eqx.partition(_stack(processes), _is_array)
     loop = _Loop(structure, objective, settings)
     num_steps = num_tasks // settings.batch_size
     brief = num_steps * settings.epochs * settings.batch_size < WORTH_OPTIMISING
@@ -135,8 +135,12 @@ def _stack(trees: Sequence):
     """One tree whose arrays have a new first axis, over the trees."""
     # NumPy, here and in `_member`: jax.numpy would compile something for every shape.
     return jax.tree.map(
-        lambda *leaves: np.stack(leaves) if eqx.is_array_like(leaves[0]) else leaves[0], *trees
+        lambda *leaves: np.stack(leaves) if _is_array(leaves[0]) else leaves[0], *trees
     )
+
+
+def _is_array(leaf) -> bool:
+    return isinstance(leaf, jax.Array | np.ndarray)
 
 
 def _member(stacked, i: int):
