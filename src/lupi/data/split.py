@@ -50,7 +50,8 @@ def draw_context(
 def _random_ranks(mask: Bool[Array, " time"], *, key: PRNGKeyArray) -> Int[Array, " time"]:
     """A random order of the points, the real ones first."""
     position = jnp.where(mask, jax.random.uniform(key, mask.shape), jnp.inf)
-    return jnp.argsort(jnp.argsort(position))
+    order = jnp.argsort(position)
+    return jnp.zeros_like(order).at[order].set(jnp.arange(order.size))
 
 
 def _random_size(sizes: SizeRange, *, key: PRNGKeyArray) -> Int[Array, ""]:

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 from numpyro.distributions import Normal
 
-from lupi.models.layers import mlp
+from lupi.models.layers import MLP
 
 
 class Decoder(eqx.Module):
@@ -16,7 +16,7 @@ class Decoder(eqx.Module):
     the paper.
     """
 
-    mlp: eqx.nn.MLP
+    mlp: MLP
     min_scale: float = eqx.field(static=True)
 
     def __init__(
@@ -29,9 +29,8 @@ class Decoder(eqx.Module):
         min_scale: float,
         key: PRNGKeyArray,
     ):
-        self.mlp = mlp(
-            latent_state_size + global_latent_size, 2 * observation_size, hidden_size, key=key
-        )
+        inputs = latent_state_size + global_latent_size
+        self.mlp = MLP((inputs, hidden_size, hidden_size, 2 * observation_size), key=key)
         self.min_scale = min_scale
 
     def __call__(
@@ -39,5 +38,5 @@ class Decoder(eqx.Module):
         latent_state: Float[Array, " latent_state"],
         global_latent: Float[Array, " global_latent"],
     ) -> Normal:
-        mean, raw_scale = jnp.split(self.mlp(jnp.concatenate([latent_state, global_latent])), 2)
+        mean, raw_scale = jnp.split(self.mlp(latent_state, global_latent), 2)
         return Normal(mean, self.min_scale + (1 - self.min_scale) * jax.nn.softplus(raw_scale))

@@ -5,6 +5,8 @@ import jax
 from jaxtyping import Array, Float, PRNGKeyArray
 from numpyro.distributions import Normal
 
+from lupi.models.layers import MLP, linear
+
 
 class GlobalLatent(eqx.Module):
     r"""$z \sim N(\mu(r), \sigma(r))$, the two functions sharing all layers but the last.
@@ -13,7 +15,7 @@ class GlobalLatent(eqx.Module):
     paper.
     """
 
-    shared: eqx.nn.MLP
+    shared: MLP
     mean: eqx.nn.Linear
     scale: eqx.nn.Linear
     min_scale: float = eqx.field(static=True)
@@ -28,19 +30,12 @@ class GlobalLatent(eqx.Module):
         key: PRNGKeyArray,
     ):
         shared_key, mean_key, scale_key = jax.random.split(key, 3)
-        self.shared = eqx.nn.MLP(
-            aggregate_size,
-            hidden_size,
-            hidden_size,
-            1,
-            final_activation=jax.nn.relu,
-            key=shared_key,
-        )
+        self.shared = MLP((aggregate_size, hidden_size, hidden_size), key=shared_key)
         self.mean = eqx.nn.Linear(hidden_size, global_latent_size, key=mean_key)
         self.scale = eqx.nn.Linear(hidden_size, global_latent_size, key=scale_key)
         self.min_scale = min_scale
 
     def __call__(self, representation: Float[Array, " aggregate"]) -> Normal:
-        hidden = self.shared(representation)
-        scale = self.min_scale + (1 - self.min_scale) * jax.nn.sigmoid(self.scale(hidden))
-        return Normal(self.mean(hidden), scale)
+        hidden = jax.nn.relu(self.shared(representation))
+        scale = self.min_scale + (1 - self.min_scale) * jax.nn.sigmoid(linear(self.scale, hidden))
+        return Normal(linear(self.mean, hidden), scale)

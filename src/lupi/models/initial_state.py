@@ -3,13 +3,13 @@
 import equinox as eqx
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from lupi.models.layers import mlp
+from lupi.models.layers import MLP
 
 
 class InitialState(eqx.Module):
     """$L(0) = f_{init}(z)$: the latent state at time 0."""
 
-    mlp: eqx.nn.MLP
+    mlp: MLP
 
     def __init__(
         self,
@@ -19,7 +19,7 @@ class InitialState(eqx.Module):
         latent_state_size: int,
         key: PRNGKeyArray,
     ):
-        self.mlp = mlp(global_latent_size, latent_state_size, hidden_size, key=key)
+        self.mlp = MLP((global_latent_size, hidden_size, hidden_size, latent_state_size), key=key)
 
     def __call__(
         self, global_latent: Float[Array, " global_latent"]

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from lupi.models.layers import mlp, softplus
+from lupi.models.layers import MLP, linear, softplus
 
 
 class LatentODE(eqx.Module):
@@ -19,7 +19,7 @@ class LatentODE(eqx.Module):
     another one at every step of training.)
     """
 
-    mlp: eqx.nn.MLP
+    mlp: MLP
     steps_per_unit: int = eqx.field(static=True)
 
     def __init__(
@@ -31,12 +31,9 @@ class LatentODE(eqx.Module):
         steps_per_unit: int,
         key: PRNGKeyArray,
     ):
-        self.mlp = mlp(
-            latent_state_size + global_latent_size + 1,
-            latent_state_size,
-            hidden_size,
-            activation=softplus,
-            key=key,
+        inputs = latent_state_size + global_latent_size + 1
+        self.mlp = MLP(
+            (inputs, hidden_size, hidden_size, latent_state_size), activation=softplus, key=key
         )
         self.steps_per_unit = steps_per_unit
 
@@ -53,7 +50,7 @@ class LatentODE(eqx.Module):
         global_latent: Float[Array, " global_latent"],
     ) -> Float[Array, " latent_state"]:
         """The derivative of the latent state."""
-        return self.mlp(jnp.concatenate([latent_state, global_latent, t[None]]))
+        return self.mlp(latent_state, global_latent, t[None])
 
     def __call__(
         self,
@@ -78,26 +75,31 @@ class LatentODE(eqx.Module):
         first, second, last = self.mlp.layers
         sizes = [initial_state.size, initial_state.size + global_latent.size]
         of_state, _, of_time = jnp.split(first.weight, sizes, axis=1)
-        slope = of_state @ last.weight
-        drift = of_state @ last(jnp.zeros_like(last.weight[0])) + of_time[:, 0]
+        to_slope = (of_state @ last.weight).T
+        drift = of_state @ last.bias + of_time[:, 0]
 
         def hidden(a):
-            return softplus(second(softplus(a)))
+            return softplus(linear(second, softplus(a)))
 
-        def step(a, _):
+        def step(carry, _):
+            a, total = carry
             h1 = hidden(a)
-            h2 = hidden(a + dt / 2 * (slope @ h1 + drift))
-            h3 = hidden(a + dt / 2 * (slope @ h2 + drift))
-            h4 = hidden(a + dt * (slope @ h3 + drift))
+            h2 = hidden(a + dt / 2 * (h1 @ to_slope + drift))
+            h3 = hidden(a + dt / 2 * (h2 @ to_slope + drift))
+            h4 = hidden(a + dt * (h3 @ to_slope + drift))
             mean = (h1 + 2 * h2 + 2 * h3 + h4) / 6
-            return a + dt * (slope @ mean + drift), (h1, mean)
+            return (a + dt * (mean @ to_slope + drift), total + mean), (h1, total)
 
-        start = first(jnp.concatenate([initial_state, global_latent, jnp.zeros_like(ts[:1])]))
-        end, (at_nodes, means) = jax.lax.scan(step, start, length=num_steps)
-        at_nodes = jnp.concatenate([at_nodes, hidden(end)[None]])
-        slopes = dt * jax.vmap(last)(at_nodes)
-        changes = dt * jnp.cumsum(jax.vmap(last)(means), axis=0)
-        states = initial_state + jnp.concatenate([jnp.zeros_like(changes[:1]), changes])
+        start = linear(first, initial_state, global_latent, jnp.zeros_like(ts[:1]))
+        (end, total), nodes = jax.lax.scan(
+            step, (start, jnp.zeros_like(start)), length=num_steps
+        )
+        at_nodes, totals = jax.tree.map(
+            lambda some, one: jnp.concatenate([some, one[None]]), nodes, (hidden(end), total)
+        )
+        steps = jnp.arange(num_steps + 1)[:, None]
+        states = initial_state + dt * (totals @ last.weight.T + steps * last.bias)
+        slopes = dt * linear(last, at_nodes)
         return _hermite(ts / dt, states, slopes)
 
 

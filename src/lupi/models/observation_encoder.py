@@ -4,13 +4,13 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from lupi.models.layers import mlp
+from lupi.models.layers import MLP
 
 
 class ObservationEncoder(eqx.Module):
     """$r_i = f_{obs}(t_i, y_i)$: the representation of one observation."""
 
-    mlp: eqx.nn.MLP
+    mlp: MLP
 
     def __init__(
         self,
@@ -20,12 +20,12 @@ class ObservationEncoder(eqx.Module):
         representation_size: int,
         key: PRNGKeyArray,
     ):
-        self.mlp = mlp(1 + observation_size, representation_size, hidden_size, key=key)
+        self.mlp = MLP((1 + observation_size, hidden_size, hidden_size, representation_size), key=key)
 
     @property
     def observation_size(self) -> int:
         """How many quantities are observed."""
-        return int(self.mlp.in_size) - 1
+        return self.mlp.in_size - 1
 
     def __call__(
         self, t: Float[Array, ""], y: Float[Array, " observation"]

@@ -3,13 +3,13 @@
 import equinox as eqx
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from lupi.models.layers import mlp
+from lupi.models.layers import MLP
 
 
 class PrivilegedEncoder(eqx.Module):
     r"""$r_\pi = f_\pi(\pi)$: the representation of what is known in training only."""
 
-    mlp: eqx.nn.MLP
+    mlp: MLP
 
     def __init__(
         self,
@@ -19,12 +19,12 @@ class PrivilegedEncoder(eqx.Module):
         representation_size: int,
         key: PRNGKeyArray,
     ):
-        self.mlp = mlp(privileged_size, representation_size, hidden_size, key=key)
+        self.mlp = MLP((privileged_size, hidden_size, hidden_size, representation_size), key=key)
 
     @property
     def privileged_size(self) -> int:
         """How many privileged values there are."""
-        return int(self.mlp.in_size)
+        return self.mlp.in_size
 
     def __call__(self, privileged: Float[Array, " privileged"]) -> Float[Array, " representation"]:
         return self.mlp(privileged)

@@ -1,10 +1,9 @@
 """Part 4: the observations' representation, corrected by the privileged one."""
 
 import equinox as eqx
-import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from lupi.models.layers import mlp
+from lupi.models.layers import MLP
 
 
 class ResidualAggregator(eqx.Module):
@@ -13,7 +12,7 @@ class ResidualAggregator(eqx.Module):
     Without it the representation is $r_X$ itself, which is what a prediction uses.
     """
 
-    mlp: eqx.nn.MLP
+    mlp: MLP
 
     def __init__(
         self,
@@ -23,11 +22,12 @@ class ResidualAggregator(eqx.Module):
         representation_size: int,
         key: PRNGKeyArray,
     ):
-        self.mlp = mlp(aggregate_size + representation_size, aggregate_size, hidden_size, key=key)
+        inputs = aggregate_size + representation_size
+        self.mlp = MLP((inputs, hidden_size, hidden_size, aggregate_size), key=key)
 
     def __call__(
         self,
         aggregate: Float[Array, " aggregate"],
         privileged_representation: Float[Array, " representation"],
     ) -> Float[Array, " aggregate"]:
-        return aggregate + self.mlp(jnp.concatenate([aggregate, privileged_representation]))
+        return aggregate + self.mlp(aggregate, privileged_representation)
