@@ -40,7 +40,7 @@ WORKER_ENVIRONMENT = {
     # Compiled once, used by all workers and by the next command. Functions with error callbacks,
     # diffrax's, cannot be kept: a failing simulation gives NaN instead, and `simulate` says so.
     "JAX_COMPILATION_CACHE_DIR": os.environ.get("JAX_COMPILATION_CACHE_DIR", str(CACHE)),
-    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.3",
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "EQX_ON_ERROR": "nan",
 }
 

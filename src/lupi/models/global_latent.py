@@ -5,7 +5,7 @@ import jax
 from jaxtyping import Array, Float, PRNGKeyArray
 from numpyro.distributions import Normal
 
-from lupi.models.layers import MLP, linear
+from lupi.models.layers import MLP, Linear
 
 
 class GlobalLatent(eqx.Module):
@@ -16,8 +16,8 @@ class GlobalLatent(eqx.Module):
     """
 
     shared: MLP
-    mean: eqx.nn.Linear
-    scale: eqx.nn.Linear
+    mean: Linear
+    scale: Linear
     min_scale: float = eqx.field(static=True)
 
     def __init__(
@@ -31,11 +31,11 @@ class GlobalLatent(eqx.Module):
     ):
         shared_key, mean_key, scale_key = jax.random.split(key, 3)
         self.shared = MLP((aggregate_size, hidden_size, hidden_size), key=shared_key)
-        self.mean = eqx.nn.Linear(hidden_size, global_latent_size, key=mean_key)
-        self.scale = eqx.nn.Linear(hidden_size, global_latent_size, key=scale_key)
+        self.mean = Linear(hidden_size, global_latent_size, key=mean_key)
+        self.scale = Linear(hidden_size, global_latent_size, key=scale_key)
         self.min_scale = min_scale
 
     def __call__(self, representation: Float[Array, " aggregate"]) -> Normal:
         hidden = jax.nn.relu(self.shared(representation))
-        scale = self.min_scale + (1 - self.min_scale) * jax.nn.sigmoid(linear(self.scale, hidden))
-        return Normal(linear(self.mean, hidden), scale)
+        scale = self.min_scale + (1 - self.min_scale) * jax.nn.sigmoid(self.scale(hidden))
+        return Normal(self.mean(hidden), scale)

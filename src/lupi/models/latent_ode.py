@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from lupi.models.layers import MLP, linear, softplus
+from lupi.models.layers import MLP, softplus
 
 
 class LatentODE(eqx.Module):
@@ -79,7 +79,7 @@ class LatentODE(eqx.Module):
         drift = of_state @ last.bias + of_time[:, 0]
 
         def hidden(a):
-            return softplus(linear(second, softplus(a)))
+            return softplus(second(softplus(a)))
 
         def step(carry, _):
             a, total = carry
@@ -90,7 +90,7 @@ class LatentODE(eqx.Module):
             mean = (h1 + 2 * h2 + 2 * h3 + h4) / 6
             return (a + dt * (mean @ to_slope + drift), total + mean), (h1, total)
 
-        start = linear(first, initial_state, global_latent, jnp.zeros_like(ts[:1]))
+        start = first(initial_state, global_latent, jnp.zeros_like(ts[:1]))
         (end, total), nodes = jax.lax.scan(
             step, (start, jnp.zeros_like(start)), length=num_steps
         )
@@ -99,7 +99,7 @@ class LatentODE(eqx.Module):
         )
         steps = jnp.arange(num_steps + 1)[:, None]
         states = initial_state + dt * (totals @ last.weight.T + steps * last.bias)
-        slopes = dt * linear(last, at_nodes)
+        slopes = dt * last(at_nodes)
         return _hermite(ts / dt, states, slopes)
 
 

@@ -1,33 +1,64 @@
 """The network every part is made of."""
 
+import math
 from collections.abc import Callable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from lupi.compilation import compiled
 
-def linear(
-    layer: eqx.nn.Linear, *inputs: Float[Array, "*any size_in"]
-) -> Float[Array, "*any size_out"]:
-    """A layer applied along the last axis of its inputs, side by side.
 
-    Not by the layer's own call, `weight @ input`: mapped over a batch it transposes the batch before
-    and after each product. And inputs side by side would be copied, the shorter ones many times
-    over.
+class Linear(eqx.Module):
+    """A linear layer along the last axis of its inputs.
+
+    Not equinox's, which computes `weight @ input`: mapped over a batch, that transposes the batch
+    before and after each product.
     """
-    ends = np.cumsum([x.shape[-1] for x in inputs])
-    parts = jnp.split(layer.weight, ends[:-1], axis=1)
-    products = [x @ weight.T for x, weight in zip(inputs, parts, strict=True)]
-    return sum(products[1:], products[0]) + layer.bias
+
+    weight: Float[Array, "out in"]
+    bias: Float[Array, " out"]
+
+    def __init__(self, in_size: int, out_size: int, *, key: PRNGKeyArray):
+        """Weights and biases as PyTorch draws them: uniform, up to 1 / sqrt(in_size)."""
+        weight_key, bias_key = jax.random.split(key)
+        limit = 1 / math.sqrt(in_size)
+        self.weight = _draw((out_size, in_size), limit, key=weight_key)
+        self.bias = _draw((out_size,), limit, key=bias_key)
+
+    def __call__(self, *inputs: Float[Array, "*_ _"]) -> Float[Array, "*_ out"]:
+        """Of one or several inputs, side by side along the last axis.
+
+        In parts: to put them side by side would copy them, the shorter ones many times over.
+        """
+        ends = np.cumsum([x.shape[-1] for x in inputs])
+        parts = jnp.split(self.weight, ends[:-1], axis=1)
+        products = [x @ weight.T for x, weight in zip(inputs, parts, strict=True)]
+        return sum(products[1:], products[0]) + self.bias
+
+
+def _draw(shape: tuple[int, ...], limit: float, *, key: PRNGKeyArray) -> Float[Array, "..."]:
+    """Uniform numbers between -limit and limit."""
+    size = math.prod(shape)
+    # One of few sizes, and cut by NumPy: every other shape would be compiled apart.
+    draws = compiled(_uniform, brief=True)(key, max(1024, 1 << (size - 1).bit_length()))
+    if not isinstance(draws, Tracer):
+        draws = np.asarray(draws)
+    return jnp.asarray(limit * draws[:size].reshape(shape))
+
+
+def _uniform(key: PRNGKeyArray, size: int) -> Float[Array, " size"]:
+    return jax.random.uniform(key, (size,), minval=-1.0, maxval=1.0)
 
 
 class MLP(eqx.Module):
     """Linear layers with an activation between them, as in the paper; none after the last."""
 
-    layers: tuple[eqx.nn.Linear, ...]
+    layers: tuple[Linear, ...]
     activation: Callable[[Array], Array] = eqx.field(static=True)
 
     def __init__(
@@ -40,7 +71,7 @@ class MLP(eqx.Module):
         """`sizes`: of the input, of the hidden layers, of the output."""
         keys = jax.random.split(key, len(sizes) - 1)
         pairs = zip(sizes[:-1], sizes[1:], keys, strict=True)
-        self.layers = tuple(eqx.nn.Linear(a, b, key=key) for a, b, key in pairs)
+        self.layers = tuple(Linear(a, b, key=key) for a, b, key in pairs)
         self.activation = activation
 
     @property
@@ -48,15 +79,16 @@ class MLP(eqx.Module):
         """The size of all inputs together."""
         return self.layers[0].weight.shape[1]
 
-    def __call__(self, *inputs: Float[Array, "*any size_in"]) -> Float[Array, "*any size_out"]:
+    def __call__(self, *inputs: Float[Array, "*_ _"]) -> Float[Array, "*_ out"]:
         """Of one or several inputs, side by side along the last axis."""
-        x = linear(self.layers[0], *inputs)
+        x = self.layers[0](*inputs)
         for layer in self.layers[1:]:
-            x = linear(layer, self.activation(x))
+            x = layer(self.activation(x))
         return x
 
 
 @jax.custom_jvp
+@jax.jit  # traced once for all its uses, as its derivative is
 def softplus(x: Float[Array, "..."]) -> Float[Array, "..."]:
     r"""$\log(1 + e^x)$, without a logarithm.
 
@@ -73,6 +105,7 @@ def softplus(x: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 @softplus.defjvp
+@jax.jit
 def _softplus_jvp(primals, tangents):
     value = softplus(*primals)
     return value, (1 - jnp.exp(-value)) * tangents[0]
@@ -82,8 +115,8 @@ def scale_weights(module: eqx.Module, gain: float):
     """A module with the weights of its linear layers multiplied by `gain`; biases stay."""
 
     def scale(layer):
-        if not isinstance(layer, eqx.nn.Linear):
+        if not isinstance(layer, Linear):
             return layer
         return eqx.tree_at(lambda linear: linear.weight, layer, layer.weight * gain)
 
-    return jax.tree.map(scale, module, is_leaf=lambda node: isinstance(node, eqx.nn.Linear))
+    return jax.tree.map(scale, module, is_leaf=lambda node: isinstance(node, Linear))

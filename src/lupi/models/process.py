@@ -111,11 +111,6 @@ def build_process(settings: ProcessSettings, *, key: PRNGKeyArray) -> NeuralODEP
     The weights of a part depend on `key` and that part's sizes alone, so processes with and
     without privileged information start from the same weights in all they share.
     """
-    # In one piece: layer by layer, every shape would be compiled apart.
-    return compiled(_build, brief=True)(settings, key)
-
-
-def _build(settings: ProcessSettings, key: PRNGKeyArray) -> NeuralODEProcess:
     keys = iter(jax.random.split(key, 7))
     hidden = {"hidden_size": settings.hidden_size}
     represented = hidden | {"representation_size": settings.representation_size}
@@ -163,7 +158,8 @@ def _build(settings: ProcessSettings, key: PRNGKeyArray) -> NeuralODEProcess:
         privileged_encoder=privileged_encoder,
         residual_aggregator=residual_aggregator,
     )
-    return scale_weights(process, settings.initial_gain)
+    # In one piece: layer by layer, every shape would be compiled apart.
+    return compiled(scale_weights, brief=True)(process, settings.initial_gain)
 
 
 def num_parameters(process: eqx.Module) -> int:

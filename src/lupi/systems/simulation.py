@@ -63,6 +63,8 @@ def _integrate(system: System, times, num_systems: int, key):
             y0=member.initial_state(),
             saveat=diffrax.SaveAt(ts=times),
             stepsize_controller=diffrax.PIDController(rtol=TOLERANCE, atol=TOLERANCE),
+            # Nobody differentiates a simulation in reverse, and this is traced sooner.
+            adjoint=diffrax.ForwardMode(),
             max_steps=100_000,
             throw=False,
         )
