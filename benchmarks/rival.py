@@ -214,10 +214,10 @@ def copy_parameters(process: NeuralODEProcess) -> RivalProcess:
     rival = RivalProcess(
         encoder.observation_size,
         0 if privileged_encoder is None else privileged_encoder.privileged_size,
-        hidden_size=encoder.mlp.width_size,
-        representation_size=int(encoder.mlp.out_size),
-        global_latent_size=int(global_latent.mean.out_features),
-        latent_state_size=int(process.initial_state.mlp.out_size),
+        hidden_size=encoder.mlp.layers[0].bias.size,
+        representation_size=encoder.mlp.layers[-1].bias.size,
+        global_latent_size=global_latent.mean.bias.size,
+        latent_state_size=process.initial_state.mlp.layers[-1].bias.size,
         min_latent_scale=global_latent.min_scale,
         min_observation_scale=process.decoder.min_scale,
     )

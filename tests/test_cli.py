@@ -110,3 +110,17 @@ def test_a_fault_of_ours_keeps_its_traceback(tmp_path, monkeypatch):
     monkeypatch.setattr(experiments, "reproduce", fault)
     with pytest.raises(ZeroDivisionError):
         main(["reproduce", "--out", str(tmp_path / "out")])
+
+
+def test_the_shell_completes_commands_and_options(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SHELL", "/bin/bash")
+    assert run("--install-completion").returncode == 0
+
+    def complete(*words: str) -> str:
+        line = f"COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; _lupi"
+        command = f'. "$HOME/.bashrc"; {line}; echo "${{COMPREPLY[@]}}"'
+        return subprocess.run(["bash", "-c", command], capture_output=True, text=True).stdout
+
+    assert complete("lupi", "rep").split() == ["reproduce"]
+    assert complete("lupi", "reproduce", "--qu").split() == ["--quick"]

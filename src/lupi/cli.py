@@ -20,6 +20,9 @@ app = App(
     help="Forecast dynamical systems from a handful of observations, "
     "learning from information that exists only at training time.",
 )
+app.register_install_completion_command(
+    help="Let the shell complete commands and options (bash, zsh, fish)."
+)
 
 
 @app.command
