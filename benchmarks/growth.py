@@ -18,6 +18,9 @@ AXES: dict[str, tuple[int, ...]] = {
     "samples of z": (8, 64, 512, 4_096),
 }
 
+STEPS = 32
+"""To an epoch, where it is steps that are timed: what an epoch has besides weighs little then."""
+
 WHAT = {
     "batch size": "one step",
     "systems": "one epoch, batches of 64",
@@ -32,7 +35,10 @@ def measure_growth() -> dict[str, dict]:
     """For each axis: sizes, seconds, megabytes and the exponents fitted to their upper halves."""
     results = {}
     for axis, sizes in AXES.items():
-        points = [_in_own_process(axis, size) for size in sizes]
+        points = []
+        for size in sizes:
+            points.append(_in_own_process(axis, size))
+            print(f"  {axis} {size:,}: {points[-1]}", flush=True)
         seconds, memory = (np.array([p[key] for p in points]) for key in ("seconds", "megabytes"))
         results[axis] = {
             "what": WHAT[axis],
@@ -43,7 +49,9 @@ def measure_growth() -> dict[str, dict]:
             "time_exponent": _slope(sizes, seconds),
             "memory_exponent": _slope(sizes, memory),
         }
-        print(axis, results[axis], flush=True)
+        exponents = f"time {results[axis]['time_exponent']:.2f}"
+        exponents += f", memory {results[axis]['memory_exponent']:.2f}"
+        print(f"  {axis}: exponents {exponents}", flush=True)
     return results
 
 
@@ -59,23 +67,22 @@ def _in_own_process(axis: str, size: int) -> dict[str, float]:
 
 
 def _measure(axis: str, size: int) -> dict[str, float]:
-    sizes = {"batch size": 16, "points per series": 51, "observed dimensions": 2, "width": 16}
+    work = {"batch size": 16, "points per series": 51, "observed dimensions": 2, "width": 16}
     if axis == "samples of z":
         seconds = _predicting(size)
     elif axis == "systems":
         seconds = _training(size, batch_size=64, points=51, observed=2, width=16, epochs=2)
     else:
-        sizes[axis] = size
-        batch_size = sizes["batch size"]
+        work[axis] = size
         seconds = _training(
-            max(16, 2 * batch_size),
-            batch_size=batch_size,
-            points=sizes["points per series"],
-            observed=sizes["observed dimensions"],
-            width=sizes["width"],
+            STEPS * work["batch size"],
+            batch_size=work["batch size"],
+            points=work["points per series"],
+            observed=work["observed dimensions"],
+            width=work["width"],
             epochs=3,
         )
-        seconds /= max(16, 2 * batch_size) / (batch_size if axis == "batch size" else 1)
+        seconds /= STEPS * (1 if axis == "batch size" else work["batch size"])
     return {"seconds": seconds, "megabytes": _peak_megabytes()}
 
 

@@ -1,6 +1,13 @@
 """How near to the machine's limit a training step comes, and where the rest of its time goes."""
 
+import gzip
+import json
+import re
+import sys
+import tempfile
 import time
+from collections import Counter
+from pathlib import Path
 
 import equinox as eqx
 import jax
@@ -10,93 +17,141 @@ import numpy as np
 from benchmarks.common import task_data
 from lupi.compilation import OPTIMISED
 from lupi.models import ProcessSettings, build_process
-from lupi.training import TrainingSettings, fit
+from lupi.models.layers import softplus
+from lupi.objectives import Elbo
+from lupi.training import TrainingSettings
 
 REPEATS = 4096
-SETTINGS = ProcessSettings(observation_size=2, privileged_size=1)
+PROCESS = ProcessSettings(observation_size=2, privileged_size=1)
+SOLVER_STEPS = TrainingSettings().solver_steps
+POINTS = 51
+
+KINDS = {
+    "products": r"dot|ynn",
+    "values kept for the gradient": r"dynamic-update-slice",
+    "random splits": r"sort",
+}
+"""Kinds of compiled kernels by their names; all others are sums, activations and copies."""
 
 
 def measure_limit() -> dict:
-    """Operations of a step, the peak for such sizes, the fraction reached, and a breakdown."""
-    width = SETTINGS.hidden_size
-    step_ms = {steps: _step_ms(steps) for steps in (1, SETTINGS.solver_steps)}
-    flops = _flops_of_a_step()
-    result = {
-        "flops_of_a_step": flops,
-        "step_ms": step_ms[SETTINGS.solver_steps],
-        "step_ms_without_solving": step_ms[1],
-        "gflops_reached": flops["total"] / step_ms[SETTINGS.solver_steps] / 1e6,
-        "gflops_matrix_vector": _product_gflops(1),
-        "gflops_matrix_64_vectors": _product_gflops(64),
-        "gflops_large_product": _large_product_gflops(),
-        "ns_softplus_of_a_layer": 1e9 * _seconds_per_turn(jax.nn.softplus, jnp.full(width, 0.1)),
-        "ns_product_of_a_layer": 1e9 * _seconds_per_turn(*_product(1)),
-        "ns_empty_turn": 1e9 * _seconds_per_turn(lambda x: x + 1, jnp.zeros(width)),
+    """Operations of a step, the peak for such sizes, the fraction reached, and a profile."""
+    width = PROCESS.hidden_size
+    result: dict = {
+        "operations": _operations(),
+        "gflops": {
+            "matrix and vector": _product_gflops(1),
+            "matrix and 64 vectors": _product_gflops(64),
+            "matrix and 1,024 vectors": _product_gflops(1024),
+            "two matrices of 1,024": _large_product_gflops(),
+        },
+        "ns_softplus_of_64_layers": 1e9
+        * _seconds_per_turn(lambda x: softplus(x) - 0.5, jnp.full((64, width), 0.1)),
     }
-    evaluations = 4 * SETTINGS.solver_steps
-    # Forward: two softplus and three products for each evaluation of the field.
-    result["share_of_softplus"] = (
-        2 * evaluations * result["ns_softplus_of_a_layer"] * 1e-6 / result["step_ms"]
-    )
+    for batch_size in (1, 64):
+        microseconds, profile = _step(batch_size)
+        reached = result["operations"]["total"] / microseconds / 1e3
+        result[f"batch {batch_size}"] = {
+            "microseconds_per_system": microseconds,
+            "gflops": reached,
+            "of_the_peak": reached / result["gflops"]["two matrices of 1,024"],
+            "microseconds_by_kind": profile,
+        }
+    print(json.dumps(result, indent=1), flush=True)
     return result
 
 
-def _flops_of_a_step() -> dict[str, float]:
-    """Multiplications and additions of the matrix products, forward; the gradient takes twice that.
+def _operations() -> dict[str, float]:
+    """Multiplications and additions of a step's products; the gradient takes twice the forward's.
 
-    An activation counts as one operation, though it takes some 20.
+    Activations are left out: an exponential and some 20 operations for each hidden unit.
     """
-    s = SETTINGS
-    h, r, z, latent, y = (
-        s.hidden_size,
-        s.representation_size,
-        s.global_latent_size,
-        s.latent_state_size,
-        s.observation_size,
+    h, r, z, state, y = (
+        PROCESS.hidden_size,
+        PROCESS.representation_size,
+        PROCESS.global_latent_size,
+        PROCESS.latent_state_size,
+        PROCESS.observation_size,
     )
 
     def network(size_in: int, size_out: int) -> int:
-        return 2 * (size_in * h + h * h + h * size_out) + 2 * h
+        return 2 * (size_in * h + h * h + h * size_out)
 
-    points = 51
-    solve = 4 * s.solver_steps * network(latent + 1, latent)
-    encode = points * network(1 + y, r)
-    decode = points * network(latent + z, 2 * y)
-    rest = 2 * network(2 * r, 2 * z) + network(z, latent) + network(1, r) + network(3 * r, 2 * r)
-    forward = solve + encode + decode + rest
-    return {
-        "solve": 3.0 * solve,
-        "encode and decode": 3.0 * (encode + decode),
-        "total": 3.0 * forward,
+    # In the space of the first layer: two products for each of four stages. Then, at each node,
+    # the last layer twice: for the state and for its derivative.
+    solve = SOLVER_STEPS * (4 * 2 * 2 * h * h + 2 * 2 * h * state)
+    points = POINTS * (network(1 + y, r) + network(state, 2 * y)) + 2 * z * h
+    rest = 2 * (network(2 * r, z) + 2 * h * z) + network(z, state)
+    rest += network(1, r) + network(3 * r, 2 * r)
+    parts = {"solve": 3.0 * solve, "encode and decode": 3.0 * points, "rest": 3.0 * rest}
+    return parts | {"total": sum(parts.values())}
+
+
+def _step(batch_size: int) -> tuple[float, dict[str, float]]:
+    """Microseconds for each system of a training loop, and what they go to."""
+    training = sys.modules["lupi.training.fit"]
+    steps = 640 // batch_size
+    settings = TrainingSettings(batch_size=batch_size)
+    process = build_process(PROCESS, key=jax.random.key(0))
+    weights, structure = eqx.partition(training._stack([process]), training._is_array)
+    loop = training._Loop(structure, Elbo(), settings)
+    tasks = training._stack([jax.device_get(task_data("stiffness", steps * batch_size))])
+    keys = jax.random.split(jax.random.key(0), (1, steps * batch_size))
+    arguments = (
+        weights,
+        training._initial_state(weights, settings),
+        tasks,
+        np.asarray(jax.random.key_data(keys)),
+    )
+    compiled = (
+        jax.jit(lambda *arguments: training._run_steps(loop, *arguments), compiler_options=OPTIMISED)
+        .lower(*arguments)
+        .compile()
+    )
+
+    def run() -> None:
+        jax.block_until_ready(compiled(*arguments))
+
+    run()
+    per_system = 1e6 / (steps * batch_size)
+    seconds = np.median([_seconds(run) for _ in range(9)]) * per_system
+    kernels = _kernels(compiled.as_text(), run)
+    profile = {kind: per_system * value for kind, value in kernels.items()}
+    profile["between kernels"] = seconds - sum(profile.values())
+    return float(seconds), profile
+
+
+def _kernels(program: str, run) -> dict[str, float]:
+    """Seconds in compiled kernels, by kind; the profiler's own time lies between kernels."""
+    leaves = {
+        name
+        for name, operation in re.findall(r"%(\S+) = [^=]*? ([\w-]+)\(", program)
+        if operation not in ("while", "call", "conditional")
     }
+    with tempfile.TemporaryDirectory() as folder:
+        with jax.profiler.trace(folder):
+            run()
+        (path,) = Path(folder).rglob("*.trace.json.gz")
+        events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+    seconds: Counter[str] = Counter()
+    for event in events:
+        if event.get("ph") == "X" and event["name"] in leaves:
+            matching = (kind for kind, form in KINDS.items() if re.search(form, event["name"]))
+            seconds[next(matching, "sums, activations, copies")] += 1e-6 * event["dur"]
+    return dict(seconds)
 
 
-def _step_ms(solver_steps: int) -> float:
-    """Of a real training loop, one process, batch 1."""
-    process = build_process(
-        SETTINGS.model_copy(update={"solver_steps": solver_steps}), key=jax.random.key(0)
-    )
-    data, ends = task_data("stiffness", 400), []
-    fit(
-        process,
-        data,
-        data[:1],
-        settings=TrainingSettings(epochs=32),
-        on_epoch=lambda _: ends.append(time.perf_counter()),
-        key=jax.random.key(0),
-    )
-    return 1e3 * float(np.median(np.diff(ends))) / len(data)
-
-
-def _product(batch: int):
-    width = SETTINGS.hidden_size
-    weight = jnp.eye(width) + 1e-3
-    x = jnp.full((width, batch) if batch > 1 else (width,), 0.1)
-    return (lambda x: weight @ x), x
+def _seconds(work) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
 
 
 def _product_gflops(batch: int) -> float:
-    return 2 * SETTINGS.hidden_size**2 * batch / _seconds_per_turn(*_product(batch)) / 1e9
+    width = PROCESS.hidden_size
+    weight, x = jnp.eye(width) + 1e-3, jnp.full((batch, width), 0.1)
+    seconds = _seconds_per_turn(lambda x: x @ weight.T, x, repeats=max(16, REPEATS // batch))
+    return 2 * width**2 * batch / seconds / 1e9
 
 
 def _large_product_gflops() -> float:
@@ -110,10 +165,6 @@ def _seconds_per_turn(function, x, *, repeats: int = REPEATS) -> float:
     def loop(x):
         return jax.lax.fori_loop(0, repeats, lambda _, x: function(x), x)
 
-    compiled = eqx.filter_jit(loop, compiler_options=OPTIMISED)
-    times = []
-    for _ in range(10):
-        started = time.perf_counter()
-        compiled(x).block_until_ready()
-        times.append(time.perf_counter() - started)
-    return min(times[1:]) / repeats
+    compiled = jax.jit(loop, compiler_options=OPTIMISED)
+    compiled(x).block_until_ready()
+    return min(_seconds(lambda: compiled(x).block_until_ready()) for _ in range(9)) / repeats
