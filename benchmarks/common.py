@@ -1,6 +1,8 @@
 """What the benchmarks share: trained models, their data, and how times are summed up."""
 
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 # One thread each, for us and for the rival, before either library is loaded: on networks this
@@ -42,3 +44,10 @@ def summary(values) -> dict[str, float]:
     """The median of repeated measurements and the quartiles around it."""
     low, median, high = np.quantile(np.asarray(values, dtype=float), (0.25, 0.5, 0.75))
     return {"median": float(median), "lower": float(low), "upper": float(high)}
+
+
+def seconds_of(work: Callable[[], object]) -> float:
+    """How long it takes."""
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started

@@ -7,6 +7,8 @@ import matplotlib
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.ticker import NullLocator
 
 import lupi.report
 
@@ -51,6 +53,12 @@ def draw_growth(results: dict[str, dict], path: Path) -> None:
                 result["sizes"], result["megabytes"], "s--", color="#cc3311", markersize=4
             )
             memory.set_ylabel("peak memory, MB", color="#cc3311")
+            memory.set_ylim(100, 10_000)
+            panel.set_xticks(result["sizes"], [f"{size:,}" for size in result["sizes"]])
+            panel.tick_params(axis="x", labelsize="small", rotation=30)
+            panel.xaxis.set_minor_locator(NullLocator())
+            decades = np.log10(result["seconds"])
+            panel.set_ylim(10 ** np.floor(decades.min()), 10 ** np.ceil(decades.max()))
             memory.spines["right"].set_visible(True)
             panel.annotate(
                 f"time ∝ size$^{{{result['time_exponent']:.2f}}}$",

@@ -5,7 +5,6 @@ import math
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -134,7 +133,7 @@ def _training(num_systems, *, batch_size, points, observed, width, epochs) -> fl
 def _predicting(num_samples: int) -> float:
     import jax
 
-    from benchmarks.common import task_data, trained_process
+    from benchmarks.common import seconds_of, task_data, trained_process
     from lupi.data import draw_context
     from lupi.prediction import predict
 
@@ -147,14 +146,7 @@ def _predicting(num_samples: int) -> float:
         predict(process, context, times, num_samples=num_samples, key=jax.random.key(1))
 
     once()
-    return min(_seconds_of(once, 5))
-
-
-def _seconds_of(work: Callable[[], None], repeats: int) -> Iterator[float]:
-    for _ in range(repeats):
-        started = time.perf_counter()
-        work()
-        yield time.perf_counter() - started
+    return min(seconds_of(once) for _ in range(5))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import time
 import jax
 import numpy as np
 
-from benchmarks.common import summary, task_data, trained_process
+from benchmarks.common import seconds_of, summary, task_data, trained_process
 from lupi.cli import app
 from lupi.data import draw_context
 from lupi.experiments.reproduce import WORKER_ENVIRONMENT
@@ -53,18 +53,18 @@ def _predict_ms() -> dict[str, float]:
     process = trained_process("stiffness", "lupi")
     observations = task_data("stiffness", 1)[0].observations
     context = draw_context(observations, sizes=(9, 9), key=jax.random.key(0))
-    times, measured = np.linspace(0, 1, 100), []
-    for i in range(60):
-        started = time.perf_counter()
-        predict(process, context, times, num_samples=64, key=jax.random.key(i))
-        measured.append(time.perf_counter() - started)
+    times = np.linspace(0, 1, 100)
+    keys = iter(jax.random.split(jax.random.key(0), 60))
+
+    def once() -> None:
+        predict(process, context, times, num_samples=64, key=next(keys))
+
+    measured = [seconds_of(once) for _ in range(60)]
     return summary(1e3 * np.array(measured[10:]))
 
 
 def _seconds(command: list[str]) -> float:
-    started = time.perf_counter()
-    subprocess.run(command, check=True, capture_output=True)
-    return time.perf_counter() - started
+    return seconds_of(lambda: subprocess.run(command, check=True, capture_output=True))
 
 
 def _completion() -> dict[str, float]:

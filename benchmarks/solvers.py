@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpyro.distributions import Normal
 
-from benchmarks.common import task_data, trained_process
+from benchmarks.common import seconds_of, task_data, trained_process
 from lupi.compilation import OPTIMISED
 from lupi.data import draw_context, split_randomly
 from lupi.models import LatentODE, NeuralODEProcess
@@ -53,7 +53,9 @@ def compare_solvers() -> list[dict]:
     solvers themselves run in float32.
     """
     checkpoint = diffrax.RecursiveCheckpointAdjoint()
-    candidates: dict[str, dict] = {f"own loop, {n} steps": {"steps": n} for n in (24, 32, 40, 48, 56, 64)}
+    candidates: dict[str, dict] = {
+        f"own loop, {n} steps": {"steps": n} for n in (24, 32, 40, 48, 56, 64)
+    }
     for solver in (diffrax.Tsit5(), diffrax.Dopri5()):
         for tolerance in (1e-3, 1e-4, 1e-5, 1e-6):
             controller = diffrax.PIDController(rtol=tolerance, atol=tolerance)
@@ -177,14 +179,14 @@ def _cost(process: NeuralODEProcess, *, forward: bool) -> dict[str, float]:
     started = time.perf_counter()
     compiled = jax.jit(run, compiler_options=OPTIMISED).lower(weights).compile()
     compile_seconds = time.perf_counter() - started
-    seconds = _best(lambda: jax.block_until_ready(compiled(weights)), 1 if forward else 5)
+    seconds = _median(lambda: jax.block_until_ready(compiled(weights)), 1 if forward else 5)
     latents = jax.random.normal(jax.random.key(2), (256, 16))
     decode = eqx.filter_jit(
         lambda process, zs: jax.vmap(lambda z: process.decode(z, jnp.asarray(TIMES)).loc)(zs),
         compiler_options=OPTIMISED,
     )
     decode(process, latents)
-    sample_seconds = _best(lambda: jax.block_until_ready(decode(process, latents)), 5)
+    sample_seconds = _median(lambda: jax.block_until_ready(decode(process, latents)), 5)
     return {
         "gradient_ms": 1e3 * seconds / 64,
         "sample_ms": 1e3 * sample_seconds / 256,
@@ -192,10 +194,6 @@ def _cost(process: NeuralODEProcess, *, forward: bool) -> dict[str, float]:
     }
 
 
-def _best(work, repeats: int) -> float:
-    times = []
-    for _ in range(repeats + 1):
-        started = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - started)
-    return float(np.median(times[1:]))
+def _median(work, repeats: int) -> float:
+    work()
+    return float(np.median([seconds_of(work) for _ in range(repeats)]))

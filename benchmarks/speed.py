@@ -1,14 +1,13 @@
 """lupi and the rival in turns, on the same models and the same work."""
 
 import time
-from collections.abc import Callable
 from functools import partial
 
 import jax
 import numpy as np
 import torch
 
-from benchmarks.common import summary, task_data, trained_process
+from benchmarks.common import seconds_of, summary, task_data, trained_process
 from benchmarks.rival import check_agreement, copy_parameters, predict, training_step
 from lupi.data import Task
 from lupi.experiments.evaluation import decode_all, draw_contexts
@@ -87,7 +86,7 @@ def _training(process: NeuralODEProcess, data: Task, batch_size: int):
         seconds = time.perf_counter() - started
         if row["epoch"] % every == 0 and len(ours) < ROUNDS:
             ours.append(seconds / (len(data) // batch_size * batch_size))
-            theirs.append(_seconds(rival_steps) / RIVAL_STEPS)
+            theirs.append(seconds_of(rival_steps) / RIVAL_STEPS)
         started = time.perf_counter()
 
     settings = TrainingSettings(epochs=EPOCHS, batch_size=batch_size)
@@ -117,16 +116,10 @@ def _evaluation(process: NeuralODEProcess, test: Task):
     ours_once()
     ours, theirs = [], []
     for i in range(ROUNDS):
-        ours.append(_seconds(ours_once) / (len(test) * settings.num_samples))
-        theirs.append(_seconds(partial(rival_once, i)) / RIVAL_SAMPLES)
+        ours.append(seconds_of(ours_once) / (len(test) * settings.num_samples))
+        theirs.append(seconds_of(partial(rival_once, i)) / RIVAL_SAMPLES)
     return ours, theirs
 
 
 def _parts(tasks: Task):
     return tasks.observations.ts, tasks.observations.ys, tasks.privileged
-
-
-def _seconds(work: Callable[[], None]) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started

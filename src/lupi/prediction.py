@@ -1,6 +1,7 @@
 """From a few observations to a distribution over the whole trajectory."""
 
 import math
+from collections.abc import Callable
 from functools import partial
 
 import equinox as eqx
@@ -21,6 +22,10 @@ QUANTILE_STEPS = 40
 
 SMALLEST_CONTEXT, SMALLEST_TIMES, SMALLEST_SAMPLES = 16, 128, 64
 """Sizes that `predict` computes at least; from there on it goes in powers of two."""
+
+
+SAMPLES_AT_ONCE = 256
+"""Samples of z decoded in one batch: all of thousands at once would take a third longer each."""
 
 
 class Prediction(eqx.Module):
@@ -166,11 +171,18 @@ def predict_from_latent(
     """
     latent_key, noise_key = jax.random.split(key)
     zs = global_latent.sample(latent_key, (num_samples,))
-    decoded = jax.vmap(lambda z: process.decode(z, times, horizon=horizon))(zs)
+    decoded = _map_samples(lambda z: process.decode(z, times, horizon=horizon), zs)
     means, scales = jnp.asarray(decoded.loc), jnp.asarray(decoded.scale)
     noise_keys = jax.vmap(partial(jax.random.fold_in, noise_key))(jnp.arange(num_samples))
     noise = jax.vmap(lambda key: jax.random.normal(key, means.shape[1:]))(noise_keys)
     return Prediction(times, means, scales, means + scales * noise)
+
+
+def _map_samples(function: Callable, zs: Float[Array, "sample global_latent"]):
+    """The function of each sample, no more at once than the processor's cache can hold."""
+    if len(zs) <= SAMPLES_AT_ONCE:
+        return jax.vmap(function)(zs)
+    return jax.lax.map(function, zs, batch_size=SAMPLES_AT_ONCE)
 
 
 def _check_context(process: NeuralODEProcess, context: Observations) -> None:

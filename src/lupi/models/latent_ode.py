@@ -91,9 +91,7 @@ class LatentODE(eqx.Module):
             return (a + dt * (mean @ to_slope + drift), total + mean), (h1, total)
 
         start = first(initial_state, global_latent, jnp.zeros_like(ts[:1]))
-        (end, total), nodes = jax.lax.scan(
-            step, (start, jnp.zeros_like(start)), length=num_steps
-        )
+        (end, total), nodes = jax.lax.scan(step, (start, jnp.zeros_like(start)), length=num_steps)
         at_nodes, totals = jax.tree.map(
             lambda some, one: jnp.concatenate([some, one[None]]), nodes, (hidden(end), total)
         )

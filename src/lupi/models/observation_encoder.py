@@ -20,7 +20,9 @@ class ObservationEncoder(eqx.Module):
         representation_size: int,
         key: PRNGKeyArray,
     ):
-        self.mlp = MLP((1 + observation_size, hidden_size, hidden_size, representation_size), key=key)
+        self.mlp = MLP(
+            (1 + observation_size, hidden_size, hidden_size, representation_size), key=key
+        )
 
     @property
     def observation_size(self) -> int:
