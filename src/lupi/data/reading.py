@@ -1,0 +1,442 @@
+"""From a user's table to series, checked at the door."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int64
+
+from lupi.data.parsing import Complaint, Labels, parse_labels, parse_numbers, parse_times
+from lupi.data.problems import Problem, Problems, listed, raise_problems, shown
+from lupi.data.series_table import Columns, SeriesTable, original_times
+from lupi.data.sources import UnreadableError, file_name, open_source
+
+
+def read_tasks(
+    source: Any,
+    *,
+    series: str | None = None,
+    time: str,
+    observed: str | Sequence[str],
+    privileged: str | Sequence[str] = (),
+    privileged_table: Any = None,
+    units: Mapping[str, str] | None = None,
+    min_points: int = 1,
+    training: bool = True,
+) -> SeriesTable:
+    """The series of a table in long format: one row for each time of each series.
+
+    `source` is one of
+
+    - a path: `.csv`, `.tsv` (both also with `.gz`), `.parquet`, `.nc` (NetCDF);
+    - a dataframe of pandas (names of its index count as columns), polars, pyarrow or any other
+      that narwhals knows;
+    - an xarray Dataset, as in a NetCDF file: variables along two dimensions, series and time, or
+      all along one. Times are a coordinate, shared by all series or with a value for each entry;
+      a dimension without coordinate counts from 0;
+    - a dictionary of columns.
+
+    Rows come in any order, times at any distance, series in any lengths. Fields of `observed` and
+    `privileged` columns may be empty or NaN; rows without any observed value are left out. Rows of
+    the same series and time are merged if they agree. Times are numbers or dates; dates become
+    seconds since 1970 UTC. Privileged columns have one value for each series, in every row or in
+    some; with a `privileged_table`, any source with one row for each series, they all come from
+    there. Without `series`, all rows are one series. `units` of columns, by name, label forecasts.
+
+    Raises `UserError` with the first problem; `check_tasks` gives them all. `training=False` takes
+    what is enough to predict from: columns may be constant or empty.
+
+    ```python
+    tasks = lupi.read_tasks("runs.csv", series="run", time="t", observed=["x"], privileged=["k"])
+    ```
+    """
+    table, problems = check_tasks(
+        source,
+        series=series,
+        time=time,
+        observed=observed,
+        privileged=privileged,
+        privileged_table=privileged_table,
+        units=units,
+        min_points=min_points,
+        training=training,
+    )
+    raise_problems(problems)
+    assert table is not None
+    return table
+
+
+def check_tasks(
+    source: Any,
+    *,
+    series: str | None = None,
+    time: str,
+    observed: str | Sequence[str],
+    privileged: str | Sequence[str] = (),
+    privileged_table: Any = None,
+    units: Mapping[str, str] | None = None,
+    min_points: int = 1,
+    training: bool = True,
+) -> tuple[SeriesTable | None, list[Problem]]:
+    """The series that `read_tasks` gives, and every problem found instead of the first.
+
+    Where there are problems, the series are only good for showing what was understood: values and
+    rows with a problem are left out. None where nothing is left.
+    """
+    columns = Columns(
+        series=series,
+        time=time,
+        observed=_names(observed),
+        privileged=_names(privileged),
+        units=dict(units or {}),
+    )
+    problems = Problems(file_name(source))
+    extra_problems = Problems(file_name(privileged_table))
+    _check_roles(columns, min_points, privileged_table is not None, problems)
+    if problems.found:
+        return None, problems.found
+
+    label = () if series is None else (series,)
+    wanted = [*label, time, *columns.observed]
+    if privileged_table is None:
+        frame = _load(source, [*wanted, *columns.privileged], series, problems)
+        extra = None
+    else:
+        frame = _load(source, wanted, series, problems)
+        extra = _load(privileged_table, [*label, *columns.privileged], series, extra_problems)
+        if extra is None:
+            return None, problems.found + extra_problems.found
+    if frame is None:
+        return None, problems.found + extra_problems.found
+
+    labels = _read_labels(frame, columns, problems)
+    if extra is None:
+        known = _privileged_in_rows(frame, labels, columns, problems)
+    else:
+        known = _privileged_in_table(extra, labels, columns, extra_problems)
+    table = _read_series(frame, labels, known, columns, min_points, problems)
+    if table is not None and training:
+        _check_varied(table, problems, extra_problems if extra is not None else problems)
+    return table, problems.found + extra_problems.found
+
+
+def has_column(source: Any, name: str | None) -> bool:
+    """Whether a source that can be opened has a column of this name."""
+    try:
+        return name in open_source(source).names
+    except UnreadableError:
+        return False
+
+
+def _names(names: str | Sequence[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _check_roles(columns: Columns, min_points: int, second_table: bool, problems: Problems) -> None:
+    if not columns.observed:
+        problems.add("expected at least one observed column, got none: name what was measured.")
+    roles: dict[str, str] = {}
+    for role, names in (
+        ("series", () if columns.series is None else (columns.series,)),
+        ("time", (columns.time,)),
+        ("observed", columns.observed),
+        ("privileged", columns.privileged),
+    ):
+        for name in names:
+            if name in roles:
+                problems.add(
+                    f"expected one role for each column, got {roles[name]} and {role}: name it in "
+                    "one of them only.",
+                    column=name,
+                )
+            roles[name] = role
+    if second_table and (columns.series is None or not columns.privileged):
+        problems.add(
+            "expected the names of the series column and of privileged columns with a privileged "
+            "table, got no such names: give `series` and `privileged`, or leave the table out."
+        )
+    if min_points < 1:
+        problems.add(f"expected min_points to be at least 1, got {min_points}: give 1 or more.")
+
+
+def _load(source: Any, wanted: Sequence[str], series: str | None, problems: Problems) -> Any:
+    """The wanted columns of a source; None, and a problem, where they cannot be had."""
+    try:
+        opened = open_source(source, series=series)
+        for name in dict.fromkeys(wanted):
+            if opened.names.count(name) > 1:
+                problems.add(
+                    f"expected one column of this name, got {opened.names.count(name)}: rename "
+                    "the others.",
+                    column=name,
+                )
+            elif name not in opened.names:
+                problems.add(_missing_column(name, opened.names), column=name)
+        if problems.found:
+            return None
+        frame = opened.load(wanted)
+    except UnreadableError as error:
+        problems.add(error.message, row=error.row)
+        return None
+    if len(frame) == 0:
+        problems.add("expected rows of data, got only the names of columns: add rows.")
+        return None
+    return frame
+
+
+def _missing_column(name: str, names: Sequence[str]) -> str:
+    folded = {other.casefold(): other for other in names}
+    close = difflib.get_close_matches(name.casefold(), list(folded), n=1, cutoff=0.5)
+    hint = f" Did you mean {folded[close[0]]!r}?" if close else ""
+    separators = [mark for mark in (";", "\t", "|", ",") if len(names) == 1 and mark in names[0]]
+    if separators:
+        hint = (
+            f" It looks as if columns were separated by {separators[0]!r}: save the file with "
+            "commas (.csv) or tabs (.tsv)."
+        )
+    return f"expected a column of this name, got the columns {listed(names)}.{hint}"
+
+
+def _read_labels(frame: Any, columns: Columns, problems: Problems) -> Labels:
+    """The series of each row; a label that is missing is a problem only where there are values."""
+    if columns.series is None:
+        return Labels(np.zeros(1, np.int64), np.zeros(len(frame), np.int64), [])
+    column = frame[columns.series]
+    labels = parse_labels(column)
+    codes = labels.codes
+
+    def series_at(row: int) -> str | None:
+        return None if codes[row] < 0 else str(labels.labels[codes[row]])
+
+    problems.series_at = series_at
+    _complain(columns.series, labels.complaints, column, problems)
+    return labels
+
+
+def _complain(name: str, complaints: list[Complaint], column: Any, problems: Problems) -> None:
+    for complaint in complaints:
+        problems.add_rows(name, complaint.rows, column.array, complaint.expected, complaint.advice)
+
+
+def _read_numbers(
+    frame: Any, names: Sequence[str], problems: Problems
+) -> Float64[np.ndarray, "row column"]:
+    """Columns as numbers, NaN where there is none."""
+    numbers = np.empty((len(frame), len(names)))
+    for position, name in enumerate(names):
+        parsed = parse_numbers(frame[name])
+        _complain(name, parsed.complaints, frame[name], problems)
+        numbers[:, position] = parsed.values
+    return _canonical(numbers)
+
+
+def _canonical(numbers: np.ndarray) -> np.ndarray:
+    """One zero and one NaN: equal contents are then equal bytes, and so equal fingerprints."""
+    numbers += 0.0
+    numbers[np.isnan(numbers)] = np.nan
+    return numbers
+
+
+def _privileged_in_rows(
+    frame: Any, labels: Labels, columns: Columns, problems: Problems
+) -> Float64[np.ndarray, "series privileged"]:
+    """What the rows of each series say of it, if they agree."""
+    known = np.full((len(labels.labels), len(columns.privileged)), np.nan)
+    for position, name in enumerate(columns.privileged):
+        values = _read_numbers(frame, [name], problems)[:, 0]
+        lowest, highest = _extremes(values, labels)
+        known[:, position] = lowest
+        changes = highest > lowest
+        if changes.any():
+            series = int(np.argmax(changes))
+            rows = np.flatnonzero((labels.codes == series) & ~np.isnan(values))
+            row = rows[np.argmax(values[rows] != values[rows[0]])]
+            problems.add(
+                f"expected one value for the whole series, got {shown(values[rows[0]])} in row "
+                f"{rows[0] + 1} and {shown(values[row])} here{_and_more(changes, 'series')}: a "
+                "privileged column must not change within a series; observe it instead, or "
+                "correct it.",
+                column=name,
+                series=problems.series_at(int(row)),
+                row=int(row) + 1,
+            )
+    return known
+
+
+def _extremes(values: np.ndarray, labels: Labels) -> tuple[np.ndarray, np.ndarray]:
+    """The smallest and the largest value of each series, NaN where it has none."""
+    import pandas as pd
+
+    labelled = labels.codes >= 0
+    groups: Any = pd.Series(values[labelled]).groupby(labels.codes[labelled])
+    everyone = np.arange(len(labels.labels))
+    lowest, highest = (column.reindex(everyone) for column in (groups.min(), groups.max()))
+    return lowest.to_numpy(), highest.to_numpy()
+
+
+def _and_more(which: Bool[np.ndarray, " anything"], what: str) -> str:
+    count = int(np.count_nonzero(which))
+    return f" (the first of {count:,} such {what})" if count > 1 else ""
+
+
+def _privileged_in_table(
+    extra: Any, labels: Labels, columns: Columns, problems: Problems
+) -> Float64[np.ndarray, "series privileged"]:
+    """What a second table says of each series; series that only it has are left out."""
+    import pandas as pd
+
+    assert columns.series is not None
+    there = _read_labels(extra, columns, problems)
+    values = _read_numbers(extra, columns.privileged, problems)
+    problems.add_rows(
+        columns.series,
+        there.codes < 0,
+        extra[columns.series].array,
+        "the label of a series",
+        "fill it in, or remove the row",
+    )
+    twice = pd.Series(there.codes).duplicated().to_numpy() & (there.codes >= 0)
+    problems.add_rows(
+        columns.series,
+        twice,
+        extra[columns.series].array,
+        "one row for each series",
+        "this label stands in an earlier row; remove one of them",
+    )
+    first_row = np.full(len(there.labels) + 1, -1)
+    first_row[there.codes[::-1]] = np.arange(len(extra))[::-1]
+    ours, theirs = labels.labels, there.labels
+    if object in (ours.dtype, theirs.dtype):
+        # Such as 1 in one file, and '1' in another that has 'x' as well.
+        ours, theirs = ours.astype(str), theirs.astype(str)
+    found = pd.Index(theirs).get_indexer(pd.Index(ours))
+    if (found < 0).all() and len(labels.labels) and len(there.labels):
+        problems.add(
+            f"expected labels of series as in the data, such as {shown(labels.labels[0])}, got "
+            f"{shown(there.labels[0])} and others, none of which is in the data: write labels in "
+            "the same way in both.",
+            column=columns.series,
+        )
+    return np.where((found >= 0)[:, None], values[first_row[found]], np.nan)
+
+
+def _read_series(
+    frame: Any,
+    labels: Labels,
+    known: Float64[np.ndarray, "series privileged"],
+    columns: Columns,
+    min_points: int,
+    problems: Problems,
+) -> SeriesTable | None:
+    """Times and values, sorted and merged; None if no row is left."""
+    times = parse_times(frame[columns.time])
+    _complain(columns.time, times.complaints, frame[columns.time], problems)
+    columns = columns.model_copy(update={"datetime": times.datetime, "timezone": times.timezone})
+    values = _read_numbers(frame, columns.observed, problems)
+
+    present = ~np.isnan(values).all(axis=1)
+    timeless = np.isnan(times.values)
+    explained = np.zeros(len(frame), bool)
+    for complaint in times.complaints:
+        explained |= complaint.rows
+    problems.add_rows(
+        columns.time,
+        present & timeless & ~explained,
+        frame[columns.time].array,
+        "a time in every row that has values",
+        "fill it in, or remove the row",
+    )
+    if columns.series is not None:
+        problems.add_rows(
+            columns.series,
+            present & (labels.codes < 0),
+            frame[columns.series].array,
+            "the label of a series in every row that has values",
+            "fill it in, or remove the row",
+        )
+    rows = np.flatnonzero(present & ~timeless & (labels.codes >= 0))
+    if rows.size == 0:
+        problems.add(
+            "expected rows with a time and an observed value, got none: check that the right "
+            "columns are named."
+        )
+        return None
+
+    codes, sorted_times = labels.codes[rows], _canonical(times.values[rows])
+    step, advance = np.diff(codes), np.diff(sorted_times)
+    if not ((step > 0) | ((step == 0) & (advance >= 0))).all():
+        order = np.lexsort((sorted_times, codes))
+        rows, codes, sorted_times = rows[order], codes[order], sorted_times[order]
+    values = values[rows]
+    repeated = np.append(False, (np.diff(codes) == 0) & (np.diff(sorted_times) == 0))
+    if repeated.any():
+        values = _merge(values, repeated, rows, sorted_times, columns, problems)
+        codes, sorted_times = codes[~repeated], sorted_times[~repeated]
+
+    lengths = np.bincount(codes, minlength=len(labels.labels)).astype(np.int64)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    table = SeriesTable(columns, labels.labels, offsets, sorted_times, values, known)
+    short = lengths < min_points
+    if short.any():
+        first = int(np.argmax(short))
+        problems.add(
+            f"expected at least {min_points} times with an observed value, got {lengths[first]}"
+            f"{_and_more(short, 'series')}: add rows, or remove the series.",
+            series=None if columns.series is None else str(labels.labels[first]),
+        )
+    return table if lengths.all() else table[lengths > 0]
+
+
+def _merge(
+    values: Float64[np.ndarray, "row observed"],
+    repeated: Bool[np.ndarray, " row"],
+    rows: Int64[np.ndarray, " row"],
+    times: Float64[np.ndarray, " row"],
+    columns: Columns,
+    problems: Problems,
+) -> Float64[np.ndarray, "time observed"]:
+    """Rows of the same series and time as one row: one may fill the gaps of another."""
+    starts = np.flatnonzero(~repeated)
+    lowest, highest = np.fmin.reduceat(values, starts), np.fmax.reduceat(values, starts)
+    for position, name in enumerate(columns.observed):
+        differ = highest[:, position] > lowest[:, position]
+        if differ.any():
+            start = starts[np.argmax(differ)]
+            end = np.append(starts, len(rows))[np.argmax(differ) + 1]
+            group = start + np.flatnonzero(~np.isnan(values[start:end, position]))
+            group = group[np.argsort(rows[group])]
+            numbers = values[group, position]
+            other = int(np.argmax(numbers != numbers[0]))
+            when = shown(original_times(columns, times[start : start + 1])[0])
+            problems.add(
+                f"expected one value at each time of a series, got {shown(numbers[0])} in row "
+                f"{rows[group[0]] + 1} and {shown(numbers[other])} here, both at {when}"
+                f"{_and_more(differ, 'times')}: keep one of them, or give the rows their own "
+                "series or times.",
+                column=name,
+                series=problems.series_at(int(rows[group[other]])),
+                row=int(rows[group[other]]) + 1,
+            )
+    return lowest
+
+
+def _check_varied(table: SeriesTable, problems: Problems, privileged_problems: Problems) -> None:
+    """What training needs of columns as a whole: values, and more than one."""
+    for names, numbers, found, where in (
+        (table.columns.observed, table.values, problems, "row"),
+        (table.columns.privileged, table.privileged, privileged_problems, "series"),
+    ):
+        for position, name in enumerate(names):
+            there = numbers[:, position][~np.isnan(numbers[:, position])]
+            if there.size == 0:
+                found.add(
+                    f"expected a value in some {where}, got none: leave the column out.",
+                    column=name,
+                )
+            elif there.min() == there.max():
+                found.add(
+                    f"expected values that differ, got {shown(there[0])} in every {where} that has "
+                    "one: nothing can be learnt from it, leave the column out.",
+                    column=name,
+                )

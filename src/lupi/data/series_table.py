@@ -1,0 +1,132 @@
+"""Many time series of any lengths, in the units of the user."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int64, Shaped
+from pydantic import BaseModel, ConfigDict
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Columns(BaseModel):
+    """Which column of a table is what."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    series: str | None
+    """The column that says which series a row belongs to; None where all rows are one series."""
+    time: str
+    observed: tuple[str, ...]
+    privileged: tuple[str, ...] = ()
+    datetime: bool = False
+    """Whether the times were dates; they are then held as seconds since 1970, UTC."""
+    timezone: str | None = None
+    """Of dates that had one; those without are taken for UTC."""
+    units: dict[str, str] = {}
+    """Of columns, where they were given; for labels only."""
+
+    def with_unit(self, name: str) -> str:
+        """The name of a column with its unit."""
+        return f"{name} [{self.units[name]}]" if name in self.units else name
+
+
+@dataclass(frozen=True, eq=False)
+class SeriesTable:
+    """Series of different lengths, one after the other, in original units.
+
+    The rows of series `i` are `offsets[i]` to `offsets[i + 1]`. `read_tasks` sorts series by their
+    label and rows by their time, so that the order of rows in a file never matters.
+    """
+
+    columns: Columns
+    labels: Shaped[np.ndarray, " series"]
+    """Whole numbers, numbers, or text (an array of str objects)."""
+    offsets: Int64[np.ndarray, " series+1"]
+    times: Float64[np.ndarray, " row"]
+    """Increasing within each series; dates are seconds since 1970 UTC, to the microsecond."""
+    values: Float64[np.ndarray, "row observed"]
+    """NaN is a gap; every row has at least one value."""
+    privileged: Float64[np.ndarray, "series privileged"]
+    """NaN where it is not known."""
+
+    def __len__(self) -> int:
+        """How many series there are."""
+        return len(self.labels)
+
+    @property
+    def lengths(self) -> Int64[np.ndarray, " series"]:
+        """The number of rows of each series."""
+        return np.diff(self.offsets)
+
+    def __getitem__(self, index: Any) -> "SeriesTable":
+        """The series at a slice, an array of indices or booleans, or one index, in that order."""
+        chosen = np.atleast_1d(np.arange(len(self))[index])
+        lengths = self.lengths[chosen]
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        rows = np.repeat(self.offsets[chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return SeriesTable(
+            self.columns,
+            self.labels[chosen],
+            offsets,
+            self.times[rows],
+            self.values[rows],
+            self.privileged[chosen],
+        )
+
+    def rows(self, chosen: Bool[np.ndarray, " row"]) -> "SeriesTable":
+        """Some of the rows; series without any are left out."""
+        series = np.repeat(np.arange(len(self)), self.lengths)
+        lengths = np.bincount(series[chosen], minlength=len(self))
+        kept = lengths > 0
+        return SeriesTable(
+            self.columns,
+            self.labels[kept],
+            np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths[kept])]),
+            self.times[chosen],
+            self.values[chosen],
+            self.privileged[kept],
+        )
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """A pandas table in long format: one row for each time, with its label and dates again."""
+        import pandas as pd
+
+        series = np.repeat(np.arange(len(self)), self.lengths)
+        frame = {} if self.columns.series is None else {self.columns.series: self.labels[series]}
+        frame[self.columns.time] = self.original_times()
+        for position, name in enumerate(self.columns.observed):
+            frame[name] = self.values[:, position]
+        for position, name in enumerate(self.columns.privileged):
+            frame[name] = self.privileged[series, position]
+        return pd.DataFrame(frame)
+
+    def original_times(self) -> Any:
+        """The times as they came: numbers, or a pandas index of dates in their timezone."""
+        return original_times(self.columns, self.times)
+
+    def fingerprint(self) -> str:
+        """A sha256 of the columns, labels and numbers, whatever order the rows came in."""
+        digest = hashlib.sha256(self.columns.model_dump_json().encode())
+        digest.update(json.dumps(self.labels.tolist()).encode())
+        for array in (self.offsets, self.times, self.values, self.privileged):
+            little_endian = array.astype(array.dtype.newbyteorder("<"), copy=False)
+            digest.update(np.ascontiguousarray(little_endian).data)
+        return digest.hexdigest()
+
+
+def original_times(columns: Columns, times: Float64[np.ndarray, " row"]) -> Any:
+    """Times of a table as they came: numbers, or a pandas index of dates in their timezone."""
+    if not columns.datetime:
+        return times
+    import pandas as pd
+
+    microseconds = np.round(times * 1e6).astype(np.int64)
+    dates = pd.DatetimeIndex(microseconds.view("datetime64[us]"))
+    return (
+        dates if columns.timezone is None else dates.tz_localize("UTC").tz_convert(columns.timezone)
+    )
