@@ -11,30 +11,42 @@ class Observations(eqx.Module):
 
     Points stand in any order and at any times. Entries behind a false mask are padding, so that
     series and contexts of different lengths share one array shape, and change no result; they
-    must still be finite numbers.
+    must still be finite numbers. `gaps` says which single values of real points are missing;
+    without it none are.
     """
 
     ts: Float[Array, "*task time"]
     ys: Float[Array, "*task time observation"]
     mask: Bool[Array, "*task time"]
+    gaps: Bool[Array, "*task time observation"] | None
 
     def __init__(
         self,
         ts: Float[Array, "*task time"],
         ys: Float[Array, "*task time observation"],
         mask: Bool[Array, "*task time"] | None = None,
+        gaps: Bool[Array, "*task time observation"] | None = None,
     ):
-        """Without a `mask` all points are real."""
-        self.ts, self.ys = ts, ys
+        """Without a `mask` all points are real; without `gaps` all their values are there."""
+        self.ts, self.ys, self.gaps = ts, ys, gaps
         self.mask = jnp.ones(ts.shape, dtype=bool) if mask is None else mask
 
     def only(self, mask: Bool[Array, "*task time"]) -> "Observations":
         """The same points, real only where `mask` is true as well."""
-        return Observations(self.ts, self.ys, self.mask & mask)
+        return Observations(self.ts, self.ys, self.mask & mask, self.gaps)
+
+    @property
+    def known(self) -> Bool[Array, "*task time #observation"]:
+        """Which values are real: of a real point, and no gap."""
+        real = self.mask[..., None]
+        return real if self.gaps is None else real & ~self.gaps
 
 
 class Task(eqx.Module):
     """One system to learn from: its observations, and its privileged information.
+
+    A privileged value that is not known of this system is NaN; with none known, a process learns
+    from the observations alone.
 
     Many tasks are one `Task` whose arrays have a leading axis; functions are written for one task
     and mapped over that axis by their caller.

@@ -10,7 +10,7 @@ from lupi.models.observation_encoder import ObservationEncoder
 from lupi.models.privileged_encoder import PrivilegedEncoder
 from lupi.models.process import NeuralODEProcess, build_process, num_parameters
 from lupi.models.residual_aggregator import ResidualAggregator
-from lupi.models.settings import ProcessSettings
+from lupi.models.settings import ProcessOptions, ProcessSettings
 
 __all__ = [
     "Decoder",
@@ -21,6 +21,7 @@ __all__ = [
     "NeuralODEProcess",
     "ObservationEncoder",
     "PrivilegedEncoder",
+    "ProcessOptions",
     "ProcessSettings",
     "ResidualAggregator",
     "build_process",

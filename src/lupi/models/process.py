@@ -50,7 +50,9 @@ class NeuralODEProcess(eqx.Module):
 
     def represent(self, observations: Observations) -> Float[Array, " aggregate"]:
         """$r_X$: one representation of all real observations."""
-        representations = jax.vmap(self.observation_encoder)(observations.ts, observations.ys)
+        representations = jax.vmap(self.observation_encoder)(
+            observations.ts, observations.ys, observations.gaps
+        )
         return self.aggregator(representations, observations.mask)
 
     def infer(self, observations: Observations) -> Normal:
@@ -62,11 +64,13 @@ class NeuralODEProcess(eqx.Module):
     ) -> Normal:
         r"""$q(z | X, \pi)$: the global latent, from all that is known in training.
 
-        For a process without privileged parts this is `infer`.
+        For a process without privileged parts, and where no privileged value is known (all are
+        NaN), this is `infer`.
         """
         aggregate = self.represent(observations)
         if self.privileged_encoder is not None and self.residual_aggregator is not None:
-            aggregate = self.residual_aggregator(aggregate, self.privileged_encoder(privileged))
+            corrected = self.residual_aggregator(aggregate, self.privileged_encoder(privileged))
+            aggregate = jnp.where(jnp.isnan(privileged).all(), aggregate, corrected)
         return self.global_latent(aggregate)
 
     def decode(
@@ -117,7 +121,10 @@ def build_process(settings: ProcessSettings, *, key: PRNGKeyArray) -> NeuralODEP
     aggregate_size = MeanLogSumExp.size(settings.representation_size)
     z_size, state_size = settings.global_latent_size, settings.latent_state_size
     observation_encoder = ObservationEncoder(
-        settings.observation_size, **represented, key=next(keys)
+        settings.observation_size,
+        **represented,
+        marks_gaps=settings.marks_gaps,
+        key=next(keys),
     )
     global_latent = GlobalLatent(
         aggregate_size,
@@ -145,7 +152,10 @@ def build_process(settings: ProcessSettings, *, key: PRNGKeyArray) -> NeuralODEP
     privileged_encoder = residual_aggregator = None
     if settings.privileged_size:
         privileged_encoder = PrivilegedEncoder(
-            settings.privileged_size, **represented, key=next(keys)
+            settings.privileged_size,
+            **represented,
+            marks_gaps=settings.marks_gaps,
+            key=next(keys),
         )
         residual_aggregator = ResidualAggregator(aggregate_size, **represented, key=next(keys))
     process = NeuralODEProcess(

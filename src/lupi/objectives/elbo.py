@@ -36,6 +36,6 @@ class Elbo(eqx.Module):
         ts = jnp.where(split.target.mask, split.target.ts, 0.0)
         decoded = process.decode(global_latent, ts)
         log_densities = decoded.log_prob(split.target.ys)
-        log_likelihood = jnp.sum(log_densities, where=split.target.mask[:, None])
+        log_likelihood = jnp.sum(log_densities, where=split.target.known)
         kl = jnp.sum(kl_divergence(posterior, prior))
         return kl - log_likelihood, {"log_likelihood": log_likelihood, "kl": kl}
