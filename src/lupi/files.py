@@ -5,6 +5,13 @@ from contextlib import suppress
 from pathlib import Path
 
 
+def remove_partial(path: str | os.PathLike) -> None:
+    """Remove what writers of `path` left that were killed while they wrote."""
+    path = Path(path)
+    for partial in path.parent.glob(f".{path.name}.*.partial"):
+        partial.unlink(missing_ok=True)
+
+
 def write_atomically(path: str | os.PathLike, content: bytes | str) -> None:
     """Write `content` to `path`, whole or not at all; folders are made on the way.
 

@@ -1,90 +1,75 @@
-"""A process as one file: safetensors, its settings as JSON in the header. No pickle."""
+"""A process as one file: its weights, and its settings in the header."""
 
-import json
 import os
-from pathlib import Path
+from collections.abc import Mapping
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from pydantic import ValidationError
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
+from lupi.array_file import read_arrays, read_header, write_arrays
 from lupi.errors import UserError
-from lupi.files import write_atomically
 from lupi.models.process import NeuralODEProcess, build_process
 from lupi.models.settings import ProcessSettings
-
-FORMAT = 1
-"""Raised when a file written before could no longer be read."""
 
 
 def save_process(
     path: str | os.PathLike, process: NeuralODEProcess, settings: ProcessSettings
 ) -> None:
     """Write a process that `build_process(settings)` made, whatever its weights are now."""
-    weights = _weights(process)
-    expected = _weights(_template(settings))
-    _compare_shapes(
-        {name: leaf.shape for name, leaf in weights.items()},
-        expected,
-        f"this process cannot be saved to {path}",
-        "pass the settings that it was built with.",
-    )
-    if jax.tree.structure(process) != jax.tree.structure(_template(settings)):
-        raise UserError(
-            f"this process cannot be saved to {path}: a scale or the number of solver steps is not "
-            "what the settings say: pass the settings that it was built with."
-        )
-    header = {"lupi": json.dumps({"format": FORMAT, "settings": settings.model_dump()})}
-    arrays = {name: np.asarray(leaf) for name, leaf in weights.items()}
-    write_atomically(path, save(arrays, metadata=header))
+    arrays = weights_of(process, settings, f"this process cannot be saved to {path}")
+    write_arrays(path, arrays, {"settings": settings.model_dump()}, kind="process")
 
 
 def load_process(path: str | os.PathLike) -> NeuralODEProcess:
     """Read a process that `save_process` wrote; it predicts the same numbers."""
-    path = Path(path)
-    if not path.is_file():
-        raise UserError(f"expected a model file at {path}, found none: check the path.")
+    header, shapes = read_header(path, kind="process")
     try:
-        with safe_open(path, framework="numpy") as file:
-            settings = _read_settings(path, file.metadata())
-            template = _template(settings)
-            expected = _weights(template)
-            found = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-            _compare_shapes(
-                found, expected, f"{path} is damaged", "restore the file or train the model again."
-            )
-            arrays = {name: jnp.asarray(file.get_tensor(name)) for name in expected}
-    except SafetensorError as error:
-        raise UserError(
-            f"expected a lupi model file, but {path} is truncated or of another kind ({error}): "
-            "restore the file or train the model again."
-        ) from None
-    return eqx.combine(_with_weights(template, arrays), template)
-
-
-def _read_settings(path: Path, metadata: dict[str, str] | None) -> ProcessSettings:
-    if not metadata or "lupi" not in metadata:
-        raise UserError(
-            f"expected a lupi model file, but {path} was written by another program: "
-            "give a file that `lupi` saved."
-        )
-    try:
-        header = json.loads(metadata["lupi"])
-        if header["format"] != FORMAT:
-            raise UserError(
-                f"{path} has format {header['format']}, this version of lupi reads {FORMAT}: "
-                "install the version that wrote it, or train the model again."
-            )
-        return ProcessSettings.model_validate(header["settings"])
-    except (json.JSONDecodeError, KeyError, TypeError, ValidationError) as error:
+        settings = ProcessSettings.model_validate(header.get("settings"))
+    except ValidationError as error:
         raise UserError(
             f"the header of {path} does not say what the model is ({error}): "
             "restore the file or train the model again."
         ) from None
+    check_weights(shapes, settings, f"{path} is damaged")
+    return with_weights(settings, read_arrays(path))
+
+
+def weights_of(
+    process: NeuralODEProcess, settings: ProcessSettings, complaint: str
+) -> dict[str, np.ndarray]:
+    """The arrays of a process by name, once it is sure that they fit the settings."""
+    weights = _weights(process)
+    template = _template(settings)
+    remedy = "pass the settings that it was built with."
+    shapes = {name: leaf.shape for name, leaf in weights.items()}
+    _compare_shapes(shapes, _weights(template), complaint, remedy)
+    if jax.tree.structure(process) != jax.tree.structure(template):
+        raise UserError(
+            f"{complaint}: a scale or the number of solver steps is not what the settings say: "
+            f"{remedy}"
+        )
+    return {name: np.asarray(leaf) for name, leaf in weights.items()}
+
+
+def check_weights(
+    shapes: Mapping[str, tuple[int, ...]], settings: ProcessSettings, complaint: str
+) -> None:
+    """Make sure that arrays of these shapes are the weights of a process of these settings."""
+    expected = _weights(_template(settings))
+    _compare_shapes(shapes, expected, complaint, "restore the file or train the model again.")
+
+
+def with_weights(settings: ProcessSettings, arrays: Mapping[str, np.ndarray]) -> NeuralODEProcess:
+    """The process of these settings with these weights."""
+    template = _template(settings)
+    weights = jax.tree_util.tree_map_with_path(
+        lambda path, leaf: jnp.asarray(arrays[_name(path)]) if hasattr(leaf, "shape") else None,
+        template,
+    )
+    return eqx.combine(weights, template)
 
 
 def _template(settings: ProcessSettings):
@@ -95,20 +80,14 @@ def _template(settings: ProcessSettings):
 def _weights(process) -> dict:
     """The arrays of a process by their path in it, such as `decoder.mlp.layers[0].weight`."""
     leaves = jax.tree_util.tree_leaves_with_path(process)
-    return {
-        jax.tree_util.keystr(path).lstrip("."): leaf
-        for path, leaf in leaves
-        if hasattr(leaf, "shape")
-    }
+    return {_name(path): leaf for path, leaf in leaves if hasattr(leaf, "shape")}
 
 
-def _with_weights(template, arrays: dict):
-    return jax.tree_util.tree_map_with_path(
-        lambda path, leaf: arrays.get(jax.tree_util.keystr(path).lstrip(".")), template
-    )
+def _name(path) -> str:
+    return jax.tree_util.keystr(path).lstrip(".")
 
 
-def _compare_shapes(found: dict[str, tuple], expected: dict, complaint: str, remedy: str) -> None:
+def _compare_shapes(found: Mapping, expected: Mapping, complaint: str, remedy: str) -> None:
     for name in sorted(found.keys() | expected.keys()):
         shape = expected[name].shape if name in expected else "nothing"
         if found.get(name, "nothing") != shape:
