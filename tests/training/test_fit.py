@@ -191,9 +191,9 @@ def test_privileged_values_of_the_wrong_number_are_refused(lupi, tasks):
         fit(lupi, tasks, wide, settings=SETTINGS, key=jax.random.key(0))
 
 
-def test_a_loss_that_is_not_a_number_stops_with_the_epoch(lupi, tasks):
+def test_a_loss_that_is_not_a_number_stops_with_the_step(lupi, tasks):
     wild = SETTINGS.model_copy(update={"learning_rate": 1e30})
-    with pytest.raises(UserError, match=r"in epoch 1 .* lower learning_rate"):
+    with pytest.raises(UserError, match=r"in step 2 of epoch 1 .* lower learning_rate"):
         fit(lupi, tasks, tasks, settings=wild, key=jax.random.key(0))
 
 

@@ -1,6 +1,25 @@
 """Training."""
 
-from lupi.training.fit import EpochRow, Fitted, fit, fit_together
+from lupi.training.fit import (
+    EpochRow,
+    Fitted,
+    TrainingState,
+    begin,
+    finish,
+    fit,
+    fit_together,
+    train_epochs,
+)
 from lupi.training.settings import TrainingSettings
 
-__all__ = ["EpochRow", "Fitted", "TrainingSettings", "fit", "fit_together"]
+__all__ = [
+    "EpochRow",
+    "Fitted",
+    "TrainingSettings",
+    "TrainingState",
+    "begin",
+    "finish",
+    "fit",
+    "fit_together",
+    "train_epochs",
+]

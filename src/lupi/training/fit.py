@@ -36,6 +36,22 @@ class Fitted(NamedTuple):
     history: list[EpochRow]
 
 
+class TrainingState(NamedTuple):
+    """Training after some epochs: all that is needed to go on as if it had never stopped."""
+
+    weights: NeuralODEProcess
+    """Of all processes, stacked."""
+    optimiser: optax.OptState
+    best: NeuralODEProcess
+    """The weights of the epoch with the lowest validation loss, of each process."""
+    histories: list[list[EpochRow]]
+
+    @property
+    def epoch(self) -> int:
+        """How many epochs are done."""
+        return len(self.histories[0])
+
+
 def fit(
     process: NeuralODEProcess,
     training: Task,
@@ -81,6 +97,51 @@ def fit_together(
     rounding; together they take less time than one after another, because steps on networks this
     small are mostly overhead. The tasks of all must have the same shapes.
     """
+    state = None
+    for state in train_epochs(
+        processes, training, validation, settings=settings, objective=objective, keys=keys
+    ):
+        if on_epoch is not None:
+            on_epoch([history[-1] for history in state.histories])
+    assert state is not None  # settings have at least one epoch
+    return finish(processes, state, settings)
+
+
+def begin(
+    processes: Sequence[NeuralODEProcess], settings: TrainingSettings, num_tasks: int
+) -> TrainingState:
+    """The state before the first epoch."""
+    weights, _ = eqx.partition(_stack(processes), _is_array)
+    optimiser = _initial_state(weights, settings, num_tasks // settings.batch_size)
+    return TrainingState(weights, optimiser, weights, [[] for _ in processes])
+
+
+def finish(
+    processes: Sequence[NeuralODEProcess], state: TrainingState, settings: TrainingSettings
+) -> list[Fitted]:
+    """The processes as they are in a state of their training."""
+    _, structure = eqx.partition(_stack(processes), _is_array)
+    weights = jax.device_get(state.best if settings.keep_best else state.weights)
+    return [
+        Fitted(eqx.combine(_member(weights, i), structure), history)
+        for i, history in enumerate(state.histories)
+    ]
+
+
+def train_epochs(
+    processes: Sequence[NeuralODEProcess],
+    training: Sequence[Task],
+    validation: Sequence[Task],
+    *,
+    settings: TrainingSettings,
+    objective: Elbo | None = None,
+    keys: Sequence[PRNGKeyArray],
+    state: TrainingState | None = None,
+) -> Iterator[TrainingState]:
+    """The states of training after each epoch, of which `fit_together` takes the last.
+
+    Given one of them as `state`, it goes on from there, bit for bit.
+    """
     num_tasks = len(training[0])
     if settings.batch_size > num_tasks:
         raise UserError(
@@ -91,44 +152,66 @@ def fit_together(
         for name, tasks in zip(("training", "validation"), parts, strict=True):
             _check_tasks(process, tasks, name)
     objective = Elbo() if objective is None else objective
-    weights, structure = eqx.partition(_stack(processes), _is_array)
-    loop = _Loop(structure, objective, settings)
+    _, structure = eqx.partition(_stack(processes), _is_array)
     num_steps = num_tasks // settings.batch_size
+    loop = _Loop(structure, objective, settings, num_steps)
     brief = num_steps * settings.epochs * settings.batch_size < WORTH_OPTIMISING
     run_steps, validate = compiled(_run_steps, brief=brief), compiled(_validate, brief=brief)
     draw_order = compiled(_draw_order, brief=True)
 
-    histories: list[list[EpochRow]] = [[] for _ in processes]
-    state = _initial_state(weights, settings)
+    state = begin(processes, settings, num_tasks) if state is None else state
     training, held_out = jax.device_get(list(training)), _stack(validation)
     key_data = np.stack([jax.random.key_data(key) for key in keys])
-    for epoch in range(1, settings.epochs + 1):
+    for epoch in range(state.epoch + 1, settings.epochs + 1):
+        weights, optimiser = state.weights, state.optimiser
         order, task_keys = jax.device_get(draw_order(key_data, np.array(epoch), num_tasks))
         terms = []
         for start, stop in _chunks(num_steps, max(1, TASKS_AT_ONCE // settings.batch_size)):
             now = np.s_[:, start * settings.batch_size : stop * settings.batch_size]
             tasks = _stack([part[i] for part, i in zip(training, order[now], strict=True)])
-            weights, state, some_terms = run_steps(loop, weights, state, tasks, task_keys[now])
+            weights, optimiser, some_terms = run_steps(
+                loop, weights, optimiser, tasks, task_keys[now]
+            )
             terms.append(jax.device_get(some_terms))
-        averages = jax.tree.map(lambda *parts: np.concatenate(parts, axis=1).mean(axis=1), *terms)
+        steps = jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), *terms)
         validation_terms = jax.device_get(validate(loop, weights, held_out, key_data))
-        for i, history in enumerate(histories):
+        _check_finite(epoch, steps["loss"], validation_terms["loss"])
+        histories, best = [], jax.device_get((state.best, weights))
+        for i, history in enumerate(state.histories):
             row: EpochRow = {"epoch": epoch}
-            for part, values in (("train", averages), ("validation", validation_terms)):
-                row |= {f"{part}_{name}": float(value[i]) for name, value in values.items()}
-            if not np.isfinite(list(row.values())).all():
-                raise UserError(
-                    f"the loss stopped being a number in epoch {epoch} (the latent ODE could not "
-                    "be solved, or the weights diverged): lower learning_rate, or rescale the data."
-                )
-            history.append(row)
-        if on_epoch is not None:
-            on_epoch([history[-1] for history in histories])
-    weights = jax.device_get(weights)
-    return [
-        Fitted(eqx.combine(_member(weights, i), structure), history)
-        for i, history in enumerate(histories)
-    ]
+            row |= {f"train_{name}": float(values[i].mean()) for name, values in steps.items()}
+            row |= {f"validation_{name}": float(v[i]) for name, v in validation_terms.items()}
+            histories.append([*history, row])
+        improved = np.array([_is_best(history) for history in histories])
+        state = TrainingState(weights, optimiser, _choose(improved, *best), histories)
+        yield state
+
+
+def _choose(which: np.ndarray, old, new):
+    """Of stacked trees, the members of `new` that are chosen, and the others of `old`."""
+    return jax.tree.map(
+        lambda a, b: np.where(which.reshape(-1, *[1] * (b.ndim - 1)), b, a), old, new
+    )
+
+
+def _is_best(history: list[EpochRow]) -> bool:
+    losses = [row["validation_loss"] for row in history]
+    return losses[-1] == min(losses)
+
+
+def _check_finite(epoch: int, losses: np.ndarray, validation_losses: np.ndarray) -> None:
+    """Stop where the loss of a step or of the validation is not a number."""
+    failed = ~np.isfinite(losses).all(axis=0)
+    if failed.any():
+        where = f"in step {int(failed.argmax()) + 1} of epoch {epoch}"
+    elif not np.isfinite(validation_losses).all():
+        where = f"on the validation tasks after epoch {epoch}"
+    else:
+        return
+    raise UserError(
+        f"the loss stopped being a number {where} (the latent ODE could not be solved, or the "
+        "weights diverged): lower learning_rate, or rescale the data."
+    )
 
 
 def _stack(trees: Sequence):
@@ -174,14 +257,24 @@ def _check_tasks(process: NeuralODEProcess, tasks: Task, part: str) -> None:
         )
 
 
-def _optimiser(settings: TrainingSettings) -> optax.GradientTransformation:
+def _optimiser(settings: TrainingSettings, num_steps: int) -> optax.GradientTransformation:
+    """The optimiser for epochs of so many steps."""
+    rate = settings.learning_rate
+    if settings.decay:
+        total = num_steps * settings.epochs
+        rate = optax.warmup_cosine_decay_schedule(0.0, rate, total // 20, total)
+    adam = optax.adam(rate)
+    if settings.max_gradient is not None:
+        adam = optax.chain(optax.clip_by_global_norm(settings.max_gradient), adam)
     # Adam on one long vector instead of one array per layer: a third less time per step.
-    return optax.flatten(optax.adam(settings.learning_rate))
+    return optax.flatten(adam)
 
 
-def _initial_state(weights, settings: TrainingSettings):
+def _initial_state(weights, settings: TrainingSettings, num_steps: int):
     """The optimiser's state of each process, stacked."""
-    one = jax.eval_shape(_optimiser(settings).init, jax.tree.map(lambda leaf: leaf[0], weights))
+    one = jax.eval_shape(
+        _optimiser(settings, num_steps).init, jax.tree.map(lambda leaf: leaf[0], weights)
+    )
     num_processes = len(jax.tree.leaves(weights)[0])
     return jax.tree.map(lambda leaf: np.zeros((num_processes, *leaf.shape), leaf.dtype), one)
 
@@ -199,6 +292,8 @@ class _Loop(NamedTuple):
     structure: NeuralODEProcess
     objective: Elbo
     settings: TrainingSettings
+    num_steps: int
+    """To an epoch."""
 
     def split(self, tasks: Task, keys):
         """Of each task what its loss needs: a random split, privileged values and a key."""
@@ -235,7 +330,7 @@ def _draw_order(key_data, epoch, num_tasks: int):
 
 def _run_steps(loop: _Loop, weights, state, tasks: Task, key_data):
     """One step for each batch of the tasks, in their order; the terms of every step."""
-    optimiser, batch_size = _optimiser(loop.settings), loop.settings.batch_size
+    optimiser, batch_size = _optimiser(loop.settings, loop.num_steps), loop.settings.batch_size
 
     def run(weights, state, tasks, key_data):
         # All splits before the steps: at once they take less time than one in every step.

@@ -18,6 +18,13 @@ class TrainingSettings(BaseModel):
     """Tasks per step."""
     context_sizes: Sizes = (5, 9)
     target_sizes: Sizes = (15, 50)
+    decay: bool = False
+    """Whether the learning rate rises over the first twentieth of the steps and then falls to 0, as
+    a cosine; otherwise it stays."""
+    max_gradient: float | None = Field(default=None, gt=0)
+    """The largest norm of a step's gradient; a longer one is shortened to it."""
+    keep_best: bool = False
+    """Whether the weights of the epoch with the lowest validation loss are kept, not the last."""
     solver_steps: int = Field(default=32, ge=1)
     """Of the latent ODE, for each unit of time. Fewer than in predictions: an error of 1e-3, the
     largest seen, is nothing beside the noise of 0.1 that the likelihood allows for."""
