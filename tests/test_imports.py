@@ -9,10 +9,11 @@ import lupi
 
 ROOT = Path(lupi.__file__).parent
 
-BASE = {"", "compilation", "errors", "files", "names"}
-"""What anyone may import: the version, compiling, the error, atomic writing, names."""
+BASE = {"", "array_file", "compilation", "errors", "files", "names"}
+"""What anyone may import: the version, files, compiling, the error, names."""
 
 ALLOWED = {
+    "array_file": set(),
     "compilation": set(),
     "errors": set(),
     "files": set(),
@@ -24,6 +25,10 @@ ALLOWED = {
     "training": {"objectives", "models", "data"},
     "prediction": {"models", "data"},
     "metrics": set(),
+    "forecast": {"data", "prediction"},
+    "progress": set(),
+    "forecaster": {"data", "forecast", "models", "prediction", "progress", "training"},
+    "judging": {"data", "forecast", "forecaster", "metrics"},
     "experiments": {
         "systems",
         "data",
@@ -33,12 +38,15 @@ ALLOWED = {
         "prediction",
         "metrics",
     },
-    "report": {"experiments.results", "metrics"},
-    "cli": {"experiments", "report"},
+    "report": {"experiments.results", "judging", "metrics"},
+    "commands": {"data", "experiments", "forecaster", "judging", "report"},
+    "cli": set(),
     "__main__": {"cli"},
     "__init__": {
         "data",
         "experiments",
+        "forecast",
+        "forecaster",
         "models",
         "objectives",
         "prediction",
@@ -90,5 +98,5 @@ def test_every_public_name_can_be_had_from_the_top():
         assert getattr(lupi, name) is not None
     assert lupi.metrics.crps.__name__ == "crps"
     assert dir(lupi) == sorted(lupi.__all__)
-    with pytest.raises(AttributeError, match="no attribute 'forecast'"):
-        lupi.forecast  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'prophecy'"):
+        lupi.prophecy  # noqa: B018

@@ -10,9 +10,21 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from lupi.data import Observations, Task, draw_context, generate_tasks, split_randomly
+    from lupi.data import (
+        Observations,
+        SeriesTable,
+        Task,
+        check_tasks,
+        draw_context,
+        generate_tasks,
+        read_tasks,
+        split_randomly,
+        summarise,
+    )
     from lupi.errors import UserError
     from lupi.experiments import get_task
+    from lupi.forecast import Forecast
+    from lupi.forecaster import Forecaster, ForecasterSettings, load
     from lupi.models import (
         NeuralODEProcess,
         ProcessSettings,
@@ -29,27 +41,35 @@ if TYPE_CHECKING:
 _HOMES = {
     "DampedOscillators": "systems",
     "Elbo": "objectives",
+    "Forecast": "forecast",
+    "Forecaster": "forecaster",
+    "ForecasterSettings": "forecaster",
     "LotkaVolterra": "systems",
     "NeuralODEProcess": "models",
     "Observations": "data",
     "Parameter": "systems",
     "Prediction": "prediction",
     "ProcessSettings": "models",
+    "SeriesTable": "data",
     "System": "systems",
     "Task": "data",
     "TrainingSettings": "training",
     "UserError": "errors",
     "build_process": "models",
+    "check_tasks": "data",
     "draw_context": "data",
     "fit": "training",
     "generate_tasks": "data",
     "get_task": "experiments",
+    "load": "forecaster",
     "load_process": "models",
     "num_parameters": "models",
     "predict": "prediction",
+    "read_tasks": "data",
     "save_process": "models",
     "simulate": "systems",
     "split_randomly": "data",
+    "summarise": "data",
 }
 
 _MODULES = {*_HOMES.values(), "metrics"}
@@ -57,27 +77,35 @@ _MODULES = {*_HOMES.values(), "metrics"}
 __all__ = [
     "DampedOscillators",
     "Elbo",
+    "Forecast",
+    "Forecaster",
+    "ForecasterSettings",
     "LotkaVolterra",
     "NeuralODEProcess",
     "Observations",
     "Parameter",
     "Prediction",
     "ProcessSettings",
+    "SeriesTable",
     "System",
     "Task",
     "TrainingSettings",
     "UserError",
     "build_process",
+    "check_tasks",
     "draw_context",
     "fit",
     "generate_tasks",
     "get_task",
+    "load",
     "load_process",
     "num_parameters",
     "predict",
+    "read_tasks",
     "save_process",
     "simulate",
     "split_randomly",
+    "summarise",
 ]
 
 

@@ -1,0 +1,110 @@
+"""From original units to the model's and back."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int
+from pydantic import BaseModel, ConfigDict
+
+from lupi.data.observations import Observations, Task
+from lupi.data.series_table import SeriesTable
+from lupi.errors import UserError
+
+MARGIN = 0.05
+"""Of the training span, before its first time: series sampled at random rarely begin at the very
+beginning. Clocks that begin just after 0 begin at 0."""
+
+
+class Normalisation(BaseModel):
+    """Shifts and scales, from the training series alone.
+
+    Times go to [0, 1], with a margin before the first; observed and privileged columns go to mean 0
+    and standard deviation 1.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    time_start: float
+    time_scale: float
+    own_clock: bool
+    """Whether each series counts time from its own first row. Dates do, numbers do not."""
+    observed_mean: tuple[float, ...]
+    observed_scale: tuple[float, ...]
+    privileged_mean: tuple[float, ...]
+    privileged_scale: tuple[float, ...]
+
+    @classmethod
+    def of(cls, table: SeriesTable) -> "Normalisation":
+        """The normalisation that these series call for."""
+        own_clock = table.columns.datetime
+        times = table.times - _starts(table)[_series_of_rows(table)] if own_clock else table.times
+        first, last = float(times.min()), float(times.max())
+        start = first - MARGIN * (last - first)
+        if start < 0 <= first:
+            start = 0.0
+        return cls(
+            time_start=start,
+            time_scale=last - start,
+            own_clock=own_clock,
+            **_statistics("observed", table.values, table.columns.observed),
+            **_statistics("privileged", table.privileged, table.columns.privileged),
+        )
+
+    def to_model_times(self, times, start):
+        """Times as the model sees them, of a series that begins at `start`."""
+        origin = np.asarray(start if self.own_clock else 0.0)
+        return (np.asarray(times, float) - origin - self.time_start) / self.time_scale
+
+    def to_model_values(self, values):
+        """Observed values as the model sees them."""
+        return (values - np.array(self.observed_mean)) / np.array(self.observed_scale)
+
+    def to_model_privileged(self, values):
+        """Privileged values as the model sees them; a table without any has none."""
+        mean, scale = np.array(self.privileged_mean), np.array(self.privileged_scale)
+        return (values - mean) / scale if values.shape[1] else np.zeros((len(values), mean.size))
+
+    def to_original_values(self, values):
+        """Observed values of the model in original units."""
+        return values * np.array(self.observed_scale) + np.array(self.observed_mean)
+
+
+def _statistics(kind: str, values: np.ndarray, names: tuple[str, ...]) -> dict[str, tuple]:
+    for name, column in zip(names, values.T, strict=True):
+        known = column[~np.isnan(column)]
+        if known.size == 0 or known.min() == known.max():
+            raise UserError(
+                f"the {kind} column {name!r} has {'no value' if known.size == 0 else 'one value'} "
+                "in all series that are trained on: leave it out, or give more series."
+            )
+    mean, scale = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
+    return {f"{kind}_mean": tuple(mean.tolist()), f"{kind}_scale": tuple(scale.tolist())}
+
+
+def to_tasks(table: SeriesTable, normalisation: Normalisation) -> Task:
+    """The series in the model's units, padded to the longest of them."""
+    series = _series_of_rows(table)
+    position = np.arange(len(table.times)) - table.offsets[series]
+    shape = (len(table), int(table.lengths.max()))
+    ts = np.zeros(shape, np.float32)
+    ts[series, position] = normalisation.to_model_times(table.times, _starts(table)[series])
+    mask = np.zeros(shape, bool)
+    mask[series, position] = True
+    missing = np.isnan(table.values)
+    ys = np.zeros((*shape, table.values.shape[1]), np.float32)
+    ys[series, position] = np.where(missing, 0.0, normalisation.to_model_values(table.values))
+    gaps = None
+    if missing.any():
+        gaps = np.zeros(ys.shape, bool)
+        gaps[series, position] = missing
+    privileged = normalisation.to_model_privileged(table.privileged).astype(np.float32)
+    ts, ys, mask, gaps, privileged = jax.tree.map(jnp.asarray, (ts, ys, mask, gaps, privileged))
+    return Task(Observations(ts, ys, mask, gaps), privileged)
+
+
+def _starts(table: SeriesTable) -> Float[np.ndarray, " series"]:
+    return table.times[table.offsets[:-1]]
+
+
+def _series_of_rows(table: SeriesTable) -> Int[np.ndarray, " row"]:
+    return np.repeat(np.arange(len(table)), table.lengths)

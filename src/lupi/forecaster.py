@@ -1,0 +1,407 @@
+"""One object over it all: from a table of past runs to forecasts of new ones."""
+
+import math
+import os
+import platform
+import time
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from importlib.metadata import version
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from lupi.array_file import read_arrays, read_header, write_arrays
+from lupi.data.normalisation import Normalisation, to_tasks
+from lupi.data.parsing import parse_times
+from lupi.data.reading import has_column, read_tasks
+from lupi.data.series_table import Columns, SeriesTable, original_times
+from lupi.errors import UserError
+from lupi.forecast import Forecast
+from lupi.models import NeuralODEProcess, ProcessOptions, ProcessSettings, build_process
+from lupi.models.model_file import check_weights, weights_of, with_weights
+from lupi.prediction import predict
+from lupi.progress import show_epochs
+from lupi.training import EpochRow, TrainingSettings, TrainingState, begin, finish, train_epochs
+from lupi.training.checkpoint import load_checkpoint, save_checkpoint
+from lupi.training.settings import Sizes
+
+SECONDS_BETWEEN_CHECKPOINTS = 10.0
+
+STEPS = 20_000
+"""Of training, unless the settings say how many epochs."""
+
+FARTHEST = 64
+"""Spans of the training data beyond which a forecast is refused."""
+
+
+class ForecasterTraining(TrainingSettings):
+    """How a forecaster is trained: as `TrainingSettings`, with defaults for data of all kinds."""
+
+    epochs: int | None = Field(default=None, ge=1)  # pyright: ignore[reportIncompatibleVariableOverride]
+    """None takes as many as make 20,000 steps."""
+    learning_rate: float = Field(default=5e-3, gt=0)
+    batch_size: int = Field(default=8, ge=1)
+    context_sizes: Sizes = (3, 15)
+    target_sizes: Sizes = (10, 50)
+    decay: bool = True
+    max_gradient: float | None = Field(default=10.0, gt=0)
+    keep_best: bool = True
+
+    def resolve(self, num_series: int) -> TrainingSettings:
+        """The settings for this number of series to train on."""
+        batch_size = min(self.batch_size, num_series)
+        epochs = self.epochs or math.ceil(STEPS / (num_series // batch_size))
+        chosen = self.model_dump() | {"batch_size": batch_size, "epochs": epochs}
+        return TrainingSettings.model_validate(chosen)
+
+
+class ForecasterSettings(BaseModel):
+    """How a forecaster is built and trained. The defaults are for data of all kinds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    process: ProcessOptions = ProcessOptions(
+        hidden_size=32,
+        representation_size=32,
+        min_latent_scale=0.01,
+        min_observation_scale=0.02,
+        marks_gaps=True,
+    )
+    train: ForecasterTraining = ForecasterTraining()
+    validation_share: float = Field(default=0.1, gt=0, lt=1)
+    """Of the series, chosen at random: not trained on, to see when training is best."""
+
+    def num_validation(self, num_series: int) -> int:
+        """How many of so many series are held out."""
+        return max(1, round(self.validation_share * num_series))
+
+    @classmethod
+    def preset(cls, name: str) -> "ForecasterSettings":
+        """Settings by name: `default`, or `paper` for those of the paper."""
+        if name == "default":
+            return cls()
+        if name == "paper":
+            paper = ForecasterTraining.model_validate(TrainingSettings().model_dump())
+            return cls(process=ProcessOptions(marks_gaps=True), train=paper)
+        raise UserError(f"there is no preset {name!r}: expected 'default' or 'paper'.")
+
+
+class Forecaster:
+    """Learns from a table of past runs, and forecasts new runs from a few observations.
+
+    ```python
+    tasks = lupi.read_tasks("runs.csv", series="run", time="t", observed="x", privileged="k")
+    forecaster = lupi.Forecaster().fit(tasks, seed=0)
+    forecast = forecaster.predict(new_run, times)
+    ```
+    """
+
+    def __init__(self, settings: ForecasterSettings | str = "default"):
+        """Settings, or the name of a preset."""
+        if isinstance(settings, str):
+            settings = ForecasterSettings.preset(settings)
+        self.settings = settings
+        self._fitted: _Fitted | None = None
+
+    @property
+    def process(self) -> NeuralODEProcess:
+        """The trained process, in the model's units."""
+        return self._get().process
+
+    @property
+    def columns(self) -> Columns:
+        """What it was trained on."""
+        return self._get().columns
+
+    @property
+    def normalisation(self) -> Normalisation:
+        """How original units become the model's."""
+        return self._get().normalisation
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Data, seed, versions, and how training went."""
+        return self._get().provenance
+
+    def fit(
+        self,
+        tasks: SeriesTable,
+        *,
+        seed: int = 0,
+        checkpoint: str | os.PathLike | None = None,
+        on_epoch: Callable[[EpochRow], None] | None = None,
+        progress: bool = True,
+    ) -> "Forecaster":
+        """Train on a table of series; its privileged columns help, and are never needed again.
+
+        Interrupted (Ctrl-C), it keeps the best so far. With a `checkpoint`, a path, a training that
+        was stopped in whatever way goes on from there, to the same result. `progress` shows a bar
+        on a terminal; `on_epoch` sees each epoch's losses.
+        """
+        training, validation = _hold_out(tasks, self.settings.num_validation(len(tasks)), seed)
+        normalisation = Normalisation.of(training)
+        process_settings = ProcessSettings.model_validate(
+            self.settings.process.model_dump()
+            | {
+                "observation_size": len(tasks.columns.observed),
+                "privileged_size": len(tasks.columns.privileged),
+            }
+        )
+        build_key, fit_key = jax.random.split(jax.random.key(seed))
+        process = build_process(process_settings, key=build_key)
+        settings = self.settings.train.resolve(len(training))
+        gaps = bool(np.isnan(tasks.values).any())
+        parts = [to_tasks(part, normalisation) for part in (training, validation)]
+        identity = {
+            "settings": self.settings.model_dump(mode="json"),
+            "data": tasks.fingerprint(),
+            "seed": seed,
+        }
+        started = time.monotonic()
+        with show_epochs(settings.epochs) if progress else nullcontext() as show:
+            watchers = [watch for watch in (show, on_epoch) if watch is not None]
+            state, stopped_by = self._train(
+                process, parts, settings, fit_key, checkpoint, identity, watchers
+            )
+        (fitted,) = finish([process], state, settings)
+        best = min(fitted.history, key=lambda row: row["validation_loss"])
+        provenance = {
+            "data": {"fingerprint": identity["data"], "series": len(tasks), "gaps": gaps},
+            "seed": seed,
+            "versions": {"lupi": version("lupi"), "jax": version("jax")},
+            "python": platform.python_version(),
+            "seconds": time.monotonic() - started,
+            "epochs": state.epoch,
+            "interrupted": stopped_by is not None,
+            "best_epoch": best["epoch"],
+            "validation": {k: v for k, v in best.items() if k.startswith("validation_")},
+        }
+        self._fitted = _Fitted(
+            fitted.process, process_settings, normalisation, tasks.columns, provenance
+        )
+        if isinstance(stopped_by, UserError):
+            raise UserError(f"{stopped_by} What was best before is kept.") from stopped_by
+        return self
+
+    def _train(
+        self, process, parts, settings, key, checkpoint, identity, watchers
+    ) -> tuple[TrainingState, BaseException | None]:
+        """The last good state of training, and what stopped it before the end, if anything."""
+        training, validation = ([part] for part in parts)
+        arguments = ([process], training, validation)
+        state, saved = None, time.monotonic()
+        if checkpoint is not None:
+            like = begin([process], settings, len(parts[0]))
+            state = load_checkpoint(checkpoint, like, identity=identity)
+        epochs = train_epochs(*arguments, settings=settings, keys=[key], state=state)
+        try:
+            for state in epochs:
+                for watch in watchers:
+                    watch(state.histories[0][-1])
+                if checkpoint is not None and (
+                    time.monotonic() - saved > SECONDS_BETWEEN_CHECKPOINTS
+                    or state.epoch == settings.epochs
+                ):
+                    save_checkpoint(checkpoint, state, identity=identity)
+                    saved = time.monotonic()
+        except (KeyboardInterrupt, UserError) as stopped_by:
+            if state is None:
+                raise
+            if checkpoint is not None:
+                save_checkpoint(checkpoint, state, identity=identity)
+            return state, stopped_by
+        assert state is not None  # there is at least one epoch
+        return state, None
+
+    def predict(
+        self,
+        observations: Any,
+        times: Any = None,
+        *,
+        num_samples: int = 64,
+        seed: int = 0,
+    ) -> Forecast:
+        """Forecast one or several new series from a few observations of each.
+
+        `observations` is anything `read_tasks` reads, with the columns of the training data but
+        the privileged ones (and, for one series, the series column): a dataframe, a dictionary of
+        columns, a file. `times`, in original units and any order, before, between and beyond the
+        observations: one list for all, or a dictionary of lists by series; by default 100 over the
+        span of the training data. With more observations, call it again.
+        """
+        fitted = self._get()
+        table = self._read(observations)
+        wanted = [self._times_of(table, i, times) for i in range(len(table))]
+        normalisation = fitted.normalisation
+        means, scales, samples = [], [], []
+        for i, times_of_series in enumerate(wanted):
+            task = jax.device_get(to_tasks(table[i], normalisation))
+            model_times = normalisation.to_model_times(
+                times_of_series, table.times[table.offsets[i]]
+            )
+            # The same random numbers for every series: none depends on what stands beside it.
+            prediction = predict(
+                fitted.process,
+                jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), task.observations),
+                jnp.asarray(model_times, np.float32),
+                num_samples=num_samples,
+                key=jax.random.key(seed),
+            )
+            means.append(np.asarray(prediction.decoded_means, float))
+            scales.append(np.asarray(prediction.decoded_scales, float))
+            samples.append(np.asarray(prediction.samples, float))
+        scale = np.array(normalisation.observed_scale)
+        return Forecast(
+            columns=table.columns,
+            labels=np.repeat(table.labels, [len(times) for times in wanted]),
+            times=np.asarray(original_times(table.columns, np.concatenate(wanted))),
+            decoded_means=normalisation.to_original_values(np.concatenate(means, axis=1)),
+            decoded_scales=np.concatenate(scales, axis=1) * scale,
+            samples=normalisation.to_original_values(np.concatenate(samples, axis=1)),
+            observations=table.to_dataframe(),
+        )
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write everything into one file: weights, settings, normalisation, columns, provenance."""
+        fitted = self._get()
+        complaint = f"this forecaster cannot be saved to {path}"
+        weights = weights_of(fitted.process, fitted.settings, complaint)
+        header = {
+            "settings": self.settings.model_dump(mode="json"),
+            "process": fitted.settings.model_dump(mode="json"),
+            "normalisation": fitted.normalisation.model_dump(mode="json"),
+            "columns": fitted.columns.model_dump(mode="json"),
+            "provenance": fitted.provenance,
+            "versions": fitted.provenance["versions"],
+        }
+        write_arrays(path, weights, header, kind="forecaster")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> "Forecaster":
+        """Read a forecaster that `save` wrote; it forecasts the same numbers."""
+        header, shapes = read_header(path, kind="forecaster")
+        try:
+            forecaster = cls(ForecasterSettings.model_validate(header["settings"]))
+            settings = ProcessSettings.model_validate(header["process"])
+            normalisation = Normalisation.model_validate(header["normalisation"])
+            columns = Columns.model_validate(header["columns"])
+            provenance = dict(header["provenance"])
+        except (ValidationError, KeyError, TypeError, ValueError) as error:
+            raise UserError(
+                f"the header of {path} does not say what the model is ({error}): restore the file "
+                "or train the model again."
+            ) from None
+        check_weights(shapes, settings, f"{path} is damaged")
+        process = with_weights(settings, read_arrays(path))
+        forecaster._fitted = _Fitted(process, settings, normalisation, columns, provenance)
+        return forecaster
+
+    def _get(self) -> "_Fitted":
+        if self._fitted is None:
+            raise UserError("this forecaster has not been trained: call `fit` first, or load one.")
+        return self._fitted
+
+    def _read(self, observations: Any) -> SeriesTable:
+        fitted = self._get()
+        columns = fitted.columns
+        table = observations
+        if not isinstance(table, SeriesTable):
+            table = read_tasks(
+                observations,
+                series=columns.series if has_column(observations, columns.series) else None,
+                time=columns.time,
+                observed=columns.observed,
+                units=columns.units,
+                training=False,
+            )
+        if table.columns.observed != columns.observed:
+            raise UserError(
+                f"the observations have the columns {', '.join(table.columns.observed)}, the model "
+                f"was trained on {', '.join(columns.observed)}: give these, in this order."
+            )
+        if table.columns.datetime != columns.datetime:
+            kinds = {True: "dates", False: "numbers"}
+            raise UserError(
+                f"the times of the observations are {kinds[table.columns.datetime]}, the model was "
+                f"trained on {kinds[columns.datetime]}: give {kinds[columns.datetime]}."
+            )
+        if np.isnan(table.values).any() and not fitted.provenance["data"]["gaps"]:
+            raise UserError(
+                "some observed values are missing, but the model was trained on series without "
+                "gaps and cannot know what one means: drop those rows, or train on data with gaps."
+            )
+        return table
+
+    def _times_of(self, table: SeriesTable, i: int, times: Any) -> np.ndarray:
+        """The times wanted of a series, as the table counts them."""
+        normalisation, label = self.normalisation, table.labels[i]
+        start = table.times[table.offsets[i]] if normalisation.own_clock else 0.0
+        begin = normalisation.time_start + start
+        if times is None:
+            return np.linspace(begin, begin + normalisation.time_scale, 100)
+        if isinstance(times, Mapping):
+            if label not in times:
+                raise UserError(f"`times` has none for series {label}: add them, or give one list.")
+            times = times[label]
+        wanted = _parse_wanted(times, table.columns)
+        model_times = (wanted - begin) / normalisation.time_scale
+        first, last, begins = original_times(
+            table.columns, np.array([wanted.min(), wanted.max(), begin])
+        )
+        if model_times.min() < -1e-6:
+            raise UserError(
+                f"times go back to {first}, but the model has learnt from {begins} on: ask for "
+                "later times, or train on series that begin earlier."
+            )
+        if model_times.max() > FARTHEST:
+            raise UserError(
+                f"times go on to {last}, more than {FARTHEST} times the span the model was trained "
+                "on: a forecast that far would mean nothing."
+            )
+        return np.maximum(wanted, begin)
+
+
+def _parse_wanted(times: Any, columns: Columns) -> np.ndarray:
+    """Times of a list as a table holds them."""
+    import pandas as pd
+
+    parsed = parse_times(pd.Series(np.atleast_1d(times)))
+    expected = "dates" if columns.datetime else "numbers"
+    if parsed.datetime != columns.datetime or any(c.rows.any() for c in parsed.complaints):
+        raise UserError(f"expected times that are {expected}, as in training, got {times!r:.80}.")
+    if not len(parsed.values) or not np.isfinite(parsed.values).all():
+        raise UserError(f"times must be one or more finite {expected}, got {times!r:.80}.")
+    return parsed.values
+
+
+class _Fitted(eqx.Module):
+    """What training leaves."""
+
+    process: NeuralODEProcess
+    settings: ProcessSettings = eqx.field(static=True)
+    normalisation: Normalisation = eqx.field(static=True)
+    columns: Columns = eqx.field(static=True)
+    provenance: dict[str, Any] = eqx.field(static=True)
+
+
+def load(path: str | os.PathLike) -> Forecaster:
+    """Read a forecaster that `Forecaster.save` wrote."""
+    return Forecaster.load(path)
+
+
+def _hold_out(
+    tasks: SeriesTable, num_validation: int, seed: int
+) -> tuple[SeriesTable, SeriesTable]:
+    """Series to train on and series to validate on, whatever the order of rows was."""
+    if len(tasks) < 2:
+        raise UserError(
+            f"there {'is' if len(tasks) == 1 else 'are'} {len(tasks)} series, training needs at "
+            "least 2, one of them to validate on: give more, or name the series column."
+        )
+    order = np.random.default_rng(seed).permutation(len(tasks))
+    return tasks[np.sort(order[num_validation:])], tasks[np.sort(order[:num_validation])]

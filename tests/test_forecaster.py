@@ -1,0 +1,289 @@
+"""The forecaster on small tables: laws of its forecasts, and training that survives."""
+
+import contextlib
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lupi
+from lupi import forecaster as forecaster_module
+from lupi.array_file import read_arrays, read_header, write_arrays
+from lupi.errors import UserError
+from lupi.forecaster import ForecasterTraining
+from lupi.models import ProcessOptions
+
+COLUMNS = {"series": "run", "time": "t", "observed": ["x", "y"], "privileged": ["k"]}
+SMALL = lupi.ForecasterSettings(
+    process=ProcessOptions(hidden_size=8, representation_size=8, marks_gaps=True),
+    train=ForecasterTraining(epochs=3, batch_size=4, context_sizes=(2, 5), keep_best=True),
+)
+
+
+def make_runs(num_runs: int = 12, *, gaps: bool = False) -> pd.DataFrame:
+    """Oscillations of different frequency, length and times."""
+    rng = np.random.default_rng(0)
+    runs = []
+    for i in range(num_runs):
+        k, n = rng.uniform(1, 3), rng.integers(6, 15)
+        t = np.sort(rng.uniform(0, 5, n))
+        run = pd.DataFrame({"run": f"r{i:02}", "t": t, "x": 10 + np.sin(k * t), "k": k})
+        run["y"] = 100 * np.cos(k * t)
+        if gaps:
+            run.loc[rng.random(n) < 0.3, "y"] = np.nan
+            run.loc[0, "y"] = 1.0
+        if gaps and i % 3 == 0:
+            run["k"] = np.nan
+        runs.append(run)
+    return pd.concat(runs, ignore_index=True)
+
+
+RUNS = make_runs()
+NEW = RUNS[RUNS["run"] == "r03"].iloc[:5].drop(columns="k")
+TIMES = [0.0, 0.5, 4.0, 2.0, 7.0]
+
+
+def fit(runs: pd.DataFrame, **options) -> lupi.Forecaster:
+    chosen = options.pop("settings", SMALL)
+    return lupi.Forecaster(chosen).fit(lupi.read_tasks(runs, **COLUMNS), seed=0, **options)
+
+
+@pytest.fixture(scope="module")
+def trained() -> lupi.Forecaster:
+    return fit(RUNS)
+
+
+def test_a_forecast_of_one_run_has_a_row_for_each_time(trained):
+    forecast = trained.predict(NEW, TIMES)
+    lower, upper = forecast.interval(coverage=0.9)
+    assert forecast.mean.shape == forecast.std.shape == lower.shape == (5, 2)
+    assert forecast.samples.shape == (64, 5, 2)
+    assert forecast.times.tolist() == TIMES
+    assert (lower < forecast.mean).all()
+    assert (forecast.mean < upper).all()
+    np.testing.assert_allclose(forecast.quantile(0.05), lower)
+    assert 5 < forecast.mean[:, 0].mean() < 15  # original units
+
+
+def test_std_and_quantiles_are_those_of_the_samples(trained):
+    forecast = trained.predict(NEW, TIMES, num_samples=4096)
+    np.testing.assert_allclose(forecast.samples.mean(axis=0), forecast.mean, rtol=0.02, atol=4)
+    np.testing.assert_allclose(forecast.samples.std(axis=0), forecast.std, rtol=0.05)
+    median = np.median(forecast.samples, axis=0)
+    assert (np.abs(median - forecast.quantile(0.5)) < 0.1 * forecast.std).all()
+
+
+def test_several_runs_at_once_are_forecast_as_each_alone(trained):
+    several = RUNS[RUNS["run"].isin(["r01", "r03", "r07"])].drop(columns="k")
+    times = {"r01": [1.0], "r03": [0.5, 3.0], "r07": [4.0, 2.0, 1.0]}
+    together = trained.predict(several, times)
+    assert together.series == ["r01", "r03", "r07"]
+    assert together.labels.tolist() == ["r01"] + 2 * ["r03"] + 3 * ["r07"]
+    for label, of_label in times.items():
+        alone = trained.predict(several[several["run"] == label], of_label)
+        np.testing.assert_array_equal(together[label].samples, alone.samples)
+
+
+def test_one_run_needs_no_series_column(trained):
+    named, nameless = trained.predict(NEW, TIMES), trained.predict(NEW.drop(columns="run"), TIMES)
+    np.testing.assert_array_equal(named.samples, nameless.samples)
+    assert "run" not in nameless.to_dataframe()
+
+
+def test_frames_and_datasets_carry_the_labels(trained):
+    forecast = trained.predict(NEW, TIMES)
+    frame = forecast.to_dataframe(coverage=0.5)
+    assert frame.columns.tolist() == (
+        ["run", "t", "x", "x_std", "x_lower", "x_upper", "y", "y_std", "y_lower", "y_upper"]
+    )
+    np.testing.assert_allclose(frame["x_lower"], forecast.interval(coverage=0.5)[0][:, 0])
+    dataset = forecast.to_xarray()
+    assert dataset["mean"].sel(observed="y").shape == (5,)
+    assert dataset["t"].values.tolist() == TIMES
+    figure = forecast.plot()
+    assert [panel.get_ylabel() for panel in figure.axes] == ["x", "y"]
+
+
+def test_units_label_what_is_shown(trained, tmp_path):
+    units = {"x": "m", "t": "s"}
+    tasks = lupi.read_tasks(RUNS, **COLUMNS, units=units)
+    forecaster = lupi.Forecaster(SMALL).fit(tasks, progress=False)
+    forecaster.save(tmp_path / "model.lupi")
+    forecast = lupi.load(tmp_path / "model.lupi").predict(NEW, TIMES)
+    panels = forecast.plot().axes
+    assert [panel.get_ylabel() for panel in panels] == ["x [m]", "y"]
+    assert panels[0].get_xlabel() == "t [s]"
+    np.testing.assert_array_equal(forecast.samples, trained.predict(NEW, TIMES).samples)
+
+
+def test_a_saved_forecaster_forecasts_the_same_numbers(trained, tmp_path):
+    trained.save(tmp_path / "model.lupi")
+    loaded = lupi.load(tmp_path / "model.lupi")
+    np.testing.assert_array_equal(
+        loaded.predict(NEW, TIMES).samples, trained.predict(NEW, TIMES).samples
+    )
+    assert loaded.provenance == trained.provenance
+    assert loaded.columns == trained.columns
+
+
+def test_a_file_that_asks_for_a_giant_network_is_refused(trained, tmp_path):
+    path = tmp_path / "model.lupi"
+    trained.save(path)
+    header, _ = read_header(path, kind="forecaster")
+    header["process"]["hidden_size"] = 10**12
+    write_arrays(path, read_arrays(path), header, kind="forecaster")
+    with pytest.raises(UserError, match="does not say what the model is"):
+        lupi.load(path)
+
+
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_the_order_of_observations_does_not_matter(trained, seed):
+    shuffled = NEW.sample(frac=1.0, random_state=seed)
+    np.testing.assert_array_equal(
+        trained.predict(shuffled, TIMES).samples, trained.predict(NEW, TIMES).samples
+    )
+
+
+@settings(max_examples=8, deadline=None)
+@given(times=st.lists(st.floats(0, 5), min_size=1, max_size=4))
+def test_rows_without_any_value_change_nothing(trained, times):
+    empty = pd.DataFrame({"run": "r03", "t": times, "x": np.nan, "y": np.nan})
+    padded = pd.concat([NEW, empty[~empty["t"].isin(NEW["t"])]])
+    np.testing.assert_array_equal(
+        trained.predict(padded, TIMES).samples, trained.predict(NEW, TIMES).samples
+    )
+
+
+def test_the_order_of_training_rows_does_not_matter(trained):
+    shuffled = fit(RUNS.sample(frac=1.0, random_state=1))
+    np.testing.assert_array_equal(
+        shuffled.predict(NEW, TIMES).samples, trained.predict(NEW, TIMES).samples
+    )
+
+
+@settings(max_examples=3, deadline=None)
+@given(
+    scale=st.floats(1e-3, 1e3), shift=st.floats(-1e3, 1e3), clock=st.sampled_from([1e-3, 60.0, 1e4])
+)
+def test_other_units_give_the_same_forecast_in_those_units(trained, scale, shift, clock):
+    def convert(frame: pd.DataFrame) -> pd.DataFrame:
+        converted = frame.assign(x=frame["x"] * scale + shift, t=frame["t"] * clock)
+        return converted.assign(k=frame["k"] / 7) if "k" in frame else converted
+
+    other = fit(convert(RUNS)).predict(convert(NEW), np.array(TIMES) * clock)
+    forecast = trained.predict(NEW, TIMES)
+    np.testing.assert_allclose(
+        (other.mean[:, 0] - shift) / scale, forecast.mean[:, 0], rtol=1e-3, atol=1e-3
+    )
+    np.testing.assert_allclose(other.std[:, 0] / scale, forecast.std[:, 0], rtol=1e-2)
+    np.testing.assert_allclose(other.mean[:, 1], forecast.mean[:, 1], rtol=1e-2, atol=0.1)
+
+
+def test_gaps_and_missing_privileged_values_are_trained_on():
+    runs = make_runs(gaps=True)
+    forecaster = fit(runs)
+    new = runs[runs["run"] == "r03"].iloc[:5].drop(columns="k")
+    assert np.isfinite(forecaster.predict(new, TIMES).mean).all()
+    assert forecaster.provenance["data"]["gaps"]
+
+
+def test_dates_go_in_and_come_out():
+    start = pd.Timestamp("2026-01-01")
+    dated = RUNS.assign(t=start + pd.to_timedelta(RUNS["t"], unit="D"))
+    forecaster = fit(dated)
+    new = dated[dated["run"] == "r03"].iloc[:5].drop(columns="k")
+    forecast = forecaster.predict(new, [new["t"].iloc[0], new["t"].iloc[-1] + pd.Timedelta("2D")])
+    assert forecast.times[1] == np.datetime64(new["t"].iloc[-1] + pd.Timedelta("2D"))
+    with pytest.raises(UserError, match="expected times that are dates"):
+        forecaster.predict(new, [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("observations", "times", "message"),
+    [
+        (NEW.drop(columns="x"), TIMES, "column 'x': expected a column of this name"),
+        (NEW, [], "one or more finite numbers"),
+        (NEW, [np.nan], "one or more finite numbers"),
+        (NEW, ["soon"], "expected times that are numbers"),
+        (NEW, [-1.0], r"times go back to -1.0, but the model has learnt from 0.0 on"),
+        (NEW, [1e6], "more than 64 times the span"),
+        (NEW, {"r99": [1.0]}, "has none for series r03"),
+        (NEW.assign(y=[1.0, np.nan, 2.0, 3.0, 4.0]), TIMES, "trained on series without gaps"),
+        (NEW.assign(t=pd.to_datetime(NEW["t"], unit="D")), TIMES, "are dates, the model was"),
+        (NEW.iloc[:0], TIMES, "row"),
+    ],
+)
+def test_observations_and_times_that_make_no_sense_are_refused(
+    trained, observations, times, message
+):
+    with pytest.raises(UserError, match=message):
+        trained.predict(observations, times)
+
+
+def test_an_untrained_forecaster_says_so():
+    with pytest.raises(UserError, match="call `fit` first"):
+        lupi.Forecaster().predict(NEW, TIMES)
+    with pytest.raises(UserError, match="there is no preset 'fast'"):
+        lupi.Forecaster("fast")
+
+
+def test_one_series_is_not_enough_to_train_on():
+    with pytest.raises(UserError, match="there is 1 series, training needs at least 2"):
+        lupi.Forecaster().fit(lupi.read_tasks(NEW, series="run", time="t", observed="x"))
+
+
+class CrashError(Exception):
+    """Like a crash: nothing gets to tidy up."""
+
+
+def stop_after(epoch: int, error: type[BaseException]):
+    def on_epoch(row) -> None:
+        if row["epoch"] == epoch:
+            raise error
+
+    return on_epoch
+
+
+def test_an_interrupted_training_keeps_the_best_so_far(tmp_path):
+    stopped = fit(RUNS, on_epoch=stop_after(2, KeyboardInterrupt))
+    assert stopped.provenance["interrupted"]
+    assert stopped.provenance["epochs"] == 2
+    assert np.isfinite(stopped.predict(NEW, TIMES).mean).all()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, CrashError])
+def test_a_resumed_training_equals_one_that_never_stopped(trained, tmp_path, monkeypatch, error):
+    monkeypatch.setattr(forecaster_module, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    path, seen = tmp_path / "checkpoint", []
+    with contextlib.suppress(CrashError):
+        fit(RUNS, checkpoint=path, on_epoch=stop_after(2, error))
+    resumed = fit(RUNS, checkpoint=path, on_epoch=lambda row: seen.append(row["epoch"]))
+    assert seen[0] > 1
+    np.testing.assert_array_equal(
+        resumed.predict(NEW, TIMES).samples, trained.predict(NEW, TIMES).samples
+    )
+
+
+def test_a_checkpoint_of_another_training_is_refused(tmp_path):
+    path = tmp_path / "checkpoint"
+    fit(RUNS, checkpoint=path)
+    with pytest.raises(UserError, match="of another training: its data is"):
+        fit(RUNS.assign(x=RUNS["x"] + 1), checkpoint=path)
+
+
+def test_a_loss_that_is_not_a_number_keeps_what_was_good(tmp_path):
+    wild = SMALL.model_copy(update={"train": SMALL.train.model_copy(update={"epochs": 20})})
+    table = lupi.read_tasks(RUNS, **COLUMNS)
+    forecaster = lupi.Forecaster(wild)
+
+    def spoil(row) -> None:
+        if row["epoch"] == 3:
+            raise UserError("the loss stopped being a number in step 1 of epoch 4.")
+
+    with pytest.raises(UserError, match=r"step 1 of epoch 4\. What was best before is kept"):
+        forecaster.fit(table, seed=0, checkpoint=tmp_path / "checkpoint", on_epoch=spoil)
+    assert (tmp_path / "checkpoint").exists()
+    assert np.isfinite(forecaster.predict(NEW, TIMES).mean).all()
