@@ -44,7 +44,7 @@ def _render_page(results: Results, tables: list[TaskTable], figures: list[Path])
         summary=_summarise(results, tables),
         claims=describe_claims(results.claims),
         tables=tables,
-        figures={path.stem: _data_uri(path) for path in figures},
+        figures={path.stem: data_uri(path) for path in figures},
         settings=json.dumps(results.settings, indent=1),
         version=results.settings["version"],
     )
@@ -75,5 +75,6 @@ def _summarise(results: Results, tables: list[TaskTable]) -> str:
     return " ".join(sentences)
 
 
-def _data_uri(path: Path) -> str:
+def data_uri(path: Path) -> str:
+    """A picture as it stands inside a page."""
     return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode()

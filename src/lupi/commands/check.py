@@ -1,0 +1,34 @@
+"""`lupi check`."""
+
+import sys
+
+from lupi.commands.options import ColumnOptions, Json, show
+
+
+def check(file: str, /, *, columns: ColumnOptions, json: Json = False) -> None:
+    """Say what is understood of a table, and every problem in it, without training.
+
+    Ends with 2 if there is a problem.
+
+    Parameters
+    ----------
+    file
+        CSV, TSV, Parquet or NetCDF, in long format: a row for each time of each run.
+    json
+        Print JSON for programs.
+    """
+    from lupi.data.reading import check_tasks
+    from lupi.data.summary import summarise
+
+    table, problems = check_tasks(file, **columns.as_arguments())
+    understood = {} if table is None else summarise(table)
+    found = [str(problem) for problem in problems]
+    show(understood | ({"problems": found} if json else {}), as_json=json)
+    if found and not json:
+        print(f"\n{len(found)} problem{'s' if len(found) > 1 else ''}:", file=sys.stderr)
+        for problem in found:
+            print(f"- {problem}", file=sys.stderr)
+    if found:
+        sys.exit(2)
+    if not json:
+        print("No problem found.")

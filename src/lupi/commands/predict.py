@@ -1,0 +1,68 @@
+"""`lupi predict`."""
+
+from pathlib import Path
+
+from lupi.errors import UserError
+
+
+def predict(
+    model: Path,
+    observations: str,
+    /,
+    *,
+    out: Path,
+    times: str | None = None,
+    coverage: float = 0.9,
+    samples: int = 64,
+    seed: int = 0,
+    plot: Path | None = None,
+) -> None:
+    """Forecast new runs from a few observations.
+
+    Parameters
+    ----------
+    model
+        A file that `lupi train` wrote.
+    observations
+        A table with the time and observed columns of the training data, and for several runs the
+        column that names them.
+    out
+        The file for the forecast: .csv, .parquet or .nc, with mean, std, lower and upper.
+    times
+        Where to forecast: numbers or dates with commas between them, or first:last:number. Default:
+        100 over the span of the training data.
+    coverage
+        Of the interval from lower to upper.
+    samples
+        Of the unknown system; more make smoother intervals.
+    seed
+        Of the samples.
+    plot
+        A picture of the first runs, such as forecast.png.
+    """
+    from lupi.data.writing import check_suffix, write_table
+    from lupi.forecaster import load
+
+    check_suffix(out)
+    if not 0 < coverage < 1:
+        raise UserError(f"--coverage must be between 0 and 1, got {coverage}: try 0.9.")
+    forecast = load(model).predict(observations, _parse(times), num_samples=samples, seed=seed)
+    write_table(out, forecast.to_dataframe(coverage=coverage))
+    print(f"{len(forecast)} series, {len(forecast.times)} rows: {out}")
+    if plot is not None:
+        forecast.plot(coverage=coverage).savefig(plot)
+        print(f"picture: {plot}")
+
+
+def _parse(times: str | None):
+    import numpy as np
+
+    if times is None:
+        return None
+    bounds = times.split(":")
+    try:
+        if len(bounds) == 3:
+            return np.linspace(float(bounds[0]), float(bounds[1]), int(bounds[2]))
+        return [float(text) for text in times.split(",")]
+    except ValueError:
+        return times.split(",")

@@ -1,0 +1,25 @@
+"""`lupi show`."""
+
+from pathlib import Path
+
+from lupi.commands.options import Json
+from lupi.commands.options import show as show_result
+
+
+def show(model: Path, /, *, json: Json = False) -> None:
+    """Say what a forecaster was trained on, and how.
+
+    Parameters
+    ----------
+    model
+        A file that `lupi train` wrote.
+    json
+        Print JSON for programs.
+    """
+    from lupi.array_file import read_header
+
+    header, shapes = read_header(model, kind="forecaster")
+    import math
+
+    numbers = sum(math.prod(shape) for shape in shapes.values())
+    show_result({"weights": numbers} | header, as_json=json)

@@ -1,0 +1,71 @@
+"""`lupi simulate`."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from lupi.errors import UserError
+from lupi.names import TASK_NAMES, check_name
+
+
+def simulate(
+    system: str,
+    /,
+    *,
+    out: Path,
+    series: int = 500,
+    points: int = 51,
+    noise: float = 0.0,
+    irregular: Annotated[bool, Parameter(negative="")] = False,
+    seed: int = 0,
+) -> None:
+    """Write a data set of a built-in system.
+
+    Columns: `series`, `t` from 0 to 10, what is observed, and what is privileged.
+
+    Parameters
+    ----------
+    system
+        Which family: stiffness, damping or lotka-volterra.
+    out
+        The file: .csv, .parquet or .nc.
+    series
+        How many systems are drawn.
+    points
+        Observations of each.
+    noise
+        The standard deviation of Gaussian noise on every observation, in units of its column's
+        standard deviation.
+    irregular
+        Give each series its own random times, and from half to all of the points.
+    seed
+        Another seed draws other systems.
+    """
+    check_name("system", system, TASK_NAMES)
+    for name, value, least in (("series", series, 1), ("points", points, 2), ("noise", noise, 0)):
+        if value < least:
+            raise UserError(f"--{name} must be at least {least}, got {value}.")
+    import jax
+
+    from lupi.data.generation import simulate_table
+    from lupi.data.writing import write_table
+    from lupi.experiments.tasks import get_task
+
+    task = get_task(system)
+    table = simulate_table(
+        task.system,
+        series,
+        horizon=task.horizon,
+        num_points=points,
+        noise=noise,
+        irregular=irregular,
+        key=jax.random.key(seed),
+    )
+    write_table(out, table.to_dataframe())
+    columns = table.columns
+    print(
+        f"{len(table)} series, {len(table.times)} rows: {out}\n"
+        f"columns: --series {columns.series} --time {columns.time} "
+        f"--observed {','.join(columns.observed)} --privileged {','.join(columns.privileged)}"
+    )

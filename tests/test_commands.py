@@ -1,0 +1,146 @@
+"""From a file to a forecast, on the command line."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lupi.cli import main
+
+COLUMNS = ["--series", "series", "--time", "t", "--observed", "x1,x2", "--privileged", "k"]
+SMALL = ["--train.epochs", "2", "--process.hidden-size", "8", "--train.batch-size", "8"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a simulated data set and a model trained on it."""
+    folder = tmp_path_factory.mktemp("commands")
+    runs = str(folder / "runs.parquet")
+    main(
+        ["simulate", "stiffness", "--out", runs, "--series", "24", "--noise", "0.1", "--irregular"]
+    )
+    main(["train", runs, *COLUMNS, *SMALL, "--out", str(folder / "model.lupi")])
+    return folder
+
+
+def fails(arguments: list[str], capsys) -> str:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "nc"])
+def test_a_simulated_table_is_read_again(tmp_path, capsys, suffix):
+    path = str(tmp_path / f"runs.{suffix}")
+    main(["simulate", "damping", "--out", path, "--series", "5", "--points", "7"])
+    capsys.readouterr()
+    columns = [*COLUMNS[:-1], "c"]
+    main(["check", path, *columns, "--json"])
+    understood = json.loads(capsys.readouterr().out)
+    assert understood["series"] == 5
+    assert understood["rows"] == 35
+    assert understood["time"] == {"column": "t", "min": 0.0, "max": 10.0}
+    assert understood["problems"] == []
+
+
+def test_noise_and_irregular_times_are_what_was_asked_for(folder):
+    runs = pd.read_parquet(folder / "runs.parquet")
+    lengths = runs.groupby("series").size()
+    assert lengths.between(26, 51).all()
+    assert lengths.nunique() > 3
+    noise = (runs["x1"] + runs["x2"]) / np.sqrt(2)  # the two masses mirror each other
+    assert noise.std() / runs["x1"].std() == pytest.approx(0.1, rel=0.15)
+
+
+def test_check_lists_every_problem_and_ends_with_2(tmp_path, capsys):
+    path = tmp_path / "bad.csv"
+    path.write_text("run,t,x\na,0,1\na,1,inf\na,,2\nb,0,oops\nb,1,3\n")
+    error = fails(["check", str(path), "--series", "run", "--time", "t", "--observed", "x"], capsys)
+    assert "3 problems" in error
+    for part in ("row 2", "row 3", "row 4", "oops"):
+        assert part in error
+
+
+def test_train_says_what_it_made(folder, capsys):
+    main(["show", str(folder / "model.lupi"), "--json"])
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["columns"]["observed"] == ["x1", "x2"]
+    assert shown["settings"]["train"]["epochs"] == 2
+    assert shown["settings"]["process"]["hidden_size"] == 8
+    assert shown["settings"]["process"]["min_observation_scale"] < 0.1  # of the preset, not paper's
+    assert shown["provenance"]["data"]["series"] == 24
+    assert not (folder / "model.lupi.checkpoint").exists()
+    main(["show", str(folder / "model.lupi")])
+    assert "observed: ['x1', 'x2']" in capsys.readouterr().out
+
+
+def test_predict_writes_a_forecast_and_a_picture(folder, capsys):
+    new = pd.read_parquet(folder / "runs.parquet").query("series < 2").groupby("series").head(4)
+    new.drop(columns="k").to_csv(folder / "new.csv", index=False)
+    out, plot = folder / "forecast.parquet", folder / "forecast.png"
+    arguments = [str(folder / "model.lupi"), str(folder / "new.csv"), "--times", "0:12:25"]
+    main(["predict", *arguments, "--out", str(out), "--plot", str(plot)])
+    forecast = pd.read_parquet(out)
+    assert len(forecast) == 50
+    assert forecast["t"].max() == 12
+    assert (forecast["x1_lower"] < forecast["x1_upper"]).all()
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    main(["predict", *arguments[:2], "--times", "1,2.5", "--out", str(folder / "forecast.nc")])
+    assert (folder / "forecast.nc").exists()
+
+
+def test_evaluate_writes_metrics_and_a_report(folder, capsys):
+    out = folder / "evaluation"
+    model, runs = str(folder / "model.lupi"), str(folder / "runs.parquet")
+    main(["evaluate", model, runs, "--out", str(out), "--json"])
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == json.loads((out / "metrics.json").read_text())
+    x1 = printed["x1"]
+    assert 0 < x1["coverage_90"]["mean"] <= 1
+    assert x1["coverage_50"]["mean"] < x1["coverage_95"]["mean"]
+    runs_std = pd.read_parquet(runs)["x1"].std()
+    assert x1["rmse_of_training_mean"]["mean"] == pytest.approx(runs_std, rel=0.3)
+    assert "data:image/png" in (out / "report.html").read_text()
+    main(["evaluate", model, runs, "--out", str(out)])
+    assert "Report:" in capsys.readouterr().out
+
+
+def test_settings_come_from_a_file_and_options_go_before_it(folder, capsys):
+    config = folder / "settings.toml"
+    config.write_text("[train]\nepochs = 7\nlearning_rate = 0.002\n")
+    runs, out = str(folder / "runs.parquet"), str(folder / "other.lupi")
+    main(["train", runs, *COLUMNS, *SMALL, "--config", str(config), "--out", out, "--json"])
+    assert json.loads(capsys.readouterr().out)["epochs"] == 2
+    main(["show", out, "--json"])
+    train = json.loads(capsys.readouterr().out)["settings"]["train"]
+    assert (train["epochs"], train["learning_rate"]) == (2, 0.002)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["simulate", "pendulum", "--out", "a.csv"], "unknown system 'pendulum'"),
+        (["simulate", "damping", "--out", "a.xlsx"], "ending in .csv, .parquet, .nc, got 'a.xlsx'"),
+        (["simulate", "damping", "--out", "a.csv", "--points", "1"], "--points must be at least 2"),
+        (["check", "none.csv", "--time", "t", "--observed", "x"], "none.csv"),
+        (["show", "none.lupi"], "expected a lupi file at none.lupi, found none"),
+        (["predict", "none.lupi", "new.csv", "--out", "f.csv"], "found none: check the path"),
+        (["predict", "none.lupi", "new.csv", "--out", "f.xyz"], "ending in .csv"),
+        (["evaluate", "none.lupi", "a.csv", "--context", "9", "5"], "the smaller first"),
+        (["train", "RUNS", *COLUMNS, "--out", "m", "--config", "none.toml"], "found none"),
+        (["train", "RUNS", *COLUMNS, "--out", "m", "--config", "BAD"], "setting train.lr: Extra"),
+        (["train", "RUNS", *COLUMNS, "--out", "m", "--train.epochs", "0"], "setting train.epochs"),
+        (["train", "RUNS", *COLUMNS, "--out", "m", "--process.width", "9"], "Unknown option"),
+    ],
+)
+def test_a_users_mistake_is_one_message_and_exit_code_2(
+    folder, tmp_path, monkeypatch, capsys, arguments, message
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.toml").write_text("[train]\nlr = 3\n")
+    places = {"RUNS": str(folder / "runs.parquet"), "BAD": "bad.toml"}
+    error = fails([places.get(argument, argument) for argument in arguments], capsys)
+    assert message in error
+    assert "Traceback" not in error
