@@ -11,6 +11,8 @@ from benchmarks.figures import draw_growth, draw_speed
 from benchmarks.growth import measure_growth
 from benchmarks.latency import measure_latency
 from benchmarks.limit import measure_limit
+from benchmarks.noise import measure_noise
+from benchmarks.reading import measure_reading
 from benchmarks.solvers import compare_solvers
 from benchmarks.speed import compare_speed
 
@@ -21,6 +23,8 @@ PARTS = {
     "latency": measure_latency,
     "solvers": compare_solvers,
     "growth": measure_growth,
+    "reading": measure_reading,
+    "noise": measure_noise,
     "limit": measure_limit,
 }
 
