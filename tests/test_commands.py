@@ -56,10 +56,10 @@ def test_noise_and_irregular_times_are_what_was_asked_for(folder):
 
 def test_check_lists_every_problem_and_ends_with_2(tmp_path, capsys):
     path = tmp_path / "bad.csv"
-    path.write_text("run,t,x\na,0,1\na,1,inf\na,,2\nb,0,oops\nb,1,3\n")
+    path.write_text("run,t,x\na,0,1\na,1,inf\na,,2\na,3,4\nb,0,oops\nb,1,3\nb,2,5\n")
     error = fails(["check", str(path), "--series", "run", "--time", "t", "--observed", "x"], capsys)
     assert "3 problems" in error
-    for part in ("row 2", "row 3", "row 4", "oops"):
+    for part in ("row 2", "row 3", "row 5", "oops"):
         assert part in error
 
 
@@ -124,6 +124,9 @@ def test_settings_come_from_a_file_and_options_go_before_it(folder, capsys):
         (["simulate", "pendulum", "--out", "a.csv"], "unknown system 'pendulum'"),
         (["simulate", "damping", "--out", "a.xlsx"], "ending in .csv, .parquet, .nc, got 'a.xlsx'"),
         (["simulate", "damping", "--out", "a.csv", "--points", "1"], "--points must be at least 2"),
+        (["simulate", "damping", "--out", "a.csv", "--noise", "nan"], "--noise must be at least 0"),
+        (["predict", "m.lupi", "new.csv", "--out", "new.csv"], "is the file to be read"),
+        (["predict", "m.lupi", "new.csv", "--out", "f.csv", "--plot", "f.xyz"], "must end in .png"),
         (["check", "none.csv", "--time", "t", "--observed", "x"], "none.csv"),
         (["show", "none.lupi"], "expected a lupi file at none.lupi, found none"),
         (["predict", "none.lupi", "new.csv", "--out", "f.csv"], "found none: check the path"),

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 import lupi
 from lupi import forecaster as forecaster_module
 from lupi.array_file import read_arrays, read_header, write_arrays
+from lupi.data.writing import write_table
 from lupi.errors import UserError
 from lupi.forecaster import ForecasterTraining
+from lupi.judging import judge
 from lupi.models import ProcessOptions
 
 COLUMNS = {"series": "run", "time": "t", "observed": ["x", "y"], "privileged": ["k"]}
@@ -210,10 +212,15 @@ def test_dates_go_in_and_come_out():
         (NEW, ["soon"], "expected times that are numbers"),
         (NEW, [-1.0], r"times go back to -1.0, but the model has learnt from 0.0 on"),
         (NEW, [1e6], "more than 64 times the span"),
-        (NEW, {"r99": [1.0]}, "has none for series r03"),
+        (NEW, {"r99": [1.0]}, "has none for series 'r03'"),
         (NEW.assign(y=[1.0, np.nan, 2.0, 3.0, 4.0]), TIMES, "trained on series without gaps"),
         (NEW.assign(t=pd.to_datetime(NEW["t"], unit="D")), TIMES, "are dates, the model was"),
         (NEW.iloc[:0], TIMES, "row"),
+        (NEW.assign(t=NEW["t"] - 9), TIMES, r"observation at -[\d.]+, but the model has learnt"),
+        (NEW.assign(t=NEW["t"] * 60), TIMES, r"has learnt from 0.0 to [\d.]+: leave it out"),
+        (NEW.assign(x=NEW["x"] * 1e6), TIMES, "x = 1.*standard deviations from the training mean"),
+        (NEW.rename(columns={"run": "Run"}), TIMES, "expected the series column 'run'"),
+        (NEW, [[1.0, 2.0]], "times must be a list, got an array of shape"),
     ],
 )
 def test_observations_and_times_that_make_no_sense_are_refused(
@@ -270,8 +277,11 @@ def test_a_resumed_training_equals_one_that_never_stopped(trained, tmp_path, mon
 def test_a_checkpoint_of_another_training_is_refused(tmp_path):
     path = tmp_path / "checkpoint"
     fit(RUNS, checkpoint=path)
-    with pytest.raises(UserError, match="of another training: its data is"):
+    with pytest.raises(UserError, match=r"of another training \(data was .*, is "):
         fit(RUNS.assign(x=RUNS["x"] + 1), checkpoint=path)
+    slower = SMALL.train.model_copy(update={"learning_rate": 1e-4})
+    with pytest.raises(UserError, match=r"\(settings.train.learning_rate was 0.005, is 0.0001\)"):
+        fit(RUNS, settings=SMALL.model_copy(update={"train": slower}), checkpoint=path)
 
 
 def test_a_loss_that_is_not_a_number_keeps_what_was_good(tmp_path):
@@ -287,3 +297,47 @@ def test_a_loss_that_is_not_a_number_keeps_what_was_good(tmp_path):
         forecaster.fit(table, seed=0, checkpoint=tmp_path / "checkpoint", on_epoch=spoil)
     assert (tmp_path / "checkpoint").exists()
     assert np.isfinite(forecaster.predict(NEW, TIMES).mean).all()
+
+
+def test_privileged_columns_may_be_absent():
+    tasks = lupi.read_tasks(RUNS, series="run", time="t", observed=["x", "y"])
+    forecaster = lupi.Forecaster(SMALL).fit(tasks)
+    assert not forecaster.process.uses_privileged
+    assert np.isfinite(forecaster.predict(NEW, TIMES).mean).all()
+
+
+def test_a_held_out_series_may_be_longer_than_all_others():
+    last = RUNS.groupby("run")["t"].idxmax()
+    extended = RUNS.copy()
+    extended.loc[last, "t"] = RUNS["t"].max() + np.arange(len(last))
+    tasks = lupi.read_tasks(extended, **COLUMNS)
+    for seed in range(3):
+        assert lupi.Forecaster(SMALL).fit(tasks, seed=seed).provenance["epochs"] == 3
+
+
+def test_dated_series_are_judged_and_keep_their_timezone(tmp_path):
+    start = pd.Timestamp("2026-03-01", tz="Europe/Berlin")
+    dated = RUNS.assign(t=start + pd.to_timedelta(RUNS["t"], unit="D").dt.round("s"))
+    forecaster = fit(dated)
+    table = lupi.read_tasks(dated, series="run", time="t", observed=["x", "y"])
+    judgement = judge(forecaster, table, context_sizes=(2, 3))
+    assert np.isfinite(judgement.metrics["x"]["rmse"]["mean"])
+    new = dated[dated["run"] == "r03"].iloc[:5].drop(columns="k")
+    forecast = forecaster.predict(new, ["2026-03-04 12:00"])
+    frame = forecast.to_dataframe()
+    assert frame["t"][0] == pd.Timestamp("2026-03-04 12:00", tz="Europe/Berlin")
+    write_table(tmp_path / "forecast.nc", frame)
+    assert forecast.to_xarray()["t"].values[0] == np.datetime64("2026-03-04T11:00")
+    earlier = forecaster.predict(new, ["2026-03-01 06:00"], starts={"r03": "2026-03-01 00:00"})
+    assert np.isfinite(earlier.mean).all()
+
+
+def test_seeds_and_settings_are_checked_at_the_door():
+    tasks = lupi.read_tasks(RUNS, **COLUMNS)
+    with pytest.raises(UserError, match="the seed must be a whole number from 0"):
+        lupi.Forecaster(SMALL).fit(tasks, seed=-1)
+    with pytest.raises(UserError, match="expected the series that `read_tasks` gives, got str"):
+        lupi.Forecaster(SMALL).fit("runs.csv")
+    with pytest.raises(ValueError, match="finite"):
+        ForecasterTraining(max_gradient=np.inf)
+    assert lupi.ForecasterSettings(validation_share=0.9).num_validation(2) == 1

@@ -7,8 +7,8 @@ import sys
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
-from tests.test_forecaster import RUNS
 
 TRAIN = """
 import sys
@@ -45,9 +45,17 @@ def start(folder, epochs: int, cache) -> subprocess.Popen:
     )
 
 
+def make_runs() -> pd.DataFrame:
+    """Twelve oscillations of different frequency."""
+    rng = np.random.default_rng(0)
+    k, t = np.repeat(rng.uniform(1, 3, 12), 10), np.tile(np.linspace(0, 5, 10), 12)
+    columns = {"run": np.repeat(np.arange(12), 10), "t": t, "k": k}
+    return pd.DataFrame(columns | {"x": np.sin(k * t), "y": 100 * np.cos(k * t)})
+
+
 def survive(tmp_path, *, kills: int, epochs: int) -> int:
     """Kill a training again and again; how many times it was caught in the middle."""
-    RUNS.to_csv(tmp_path / "runs.csv", index=False)
+    make_runs().to_csv(tmp_path / "runs.csv", index=False)
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     for folder in (whole, killed):
         folder.mkdir()

@@ -1,7 +1,7 @@
 """What is forecast, in original units and with the original labels."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
@@ -102,8 +102,11 @@ class Forecast:
         import pandas as pd
 
         lower, upper = self.interval(coverage=coverage)
-        columns = {} if self.columns.series is None else {self.columns.series: self.labels}
-        columns[self.columns.time] = self.times
+        columns: dict[str, Any] = {}
+        if self.columns.series is not None:
+            columns[self.columns.series] = self.labels
+        dates = self.columns.datetime
+        columns[self.columns.time] = pd.DatetimeIndex(self.times) if dates else self.times
         mean, std = self.mean, self.std
         for i, name in enumerate(self.columns.observed):
             columns[name] = mean[:, i]
@@ -114,10 +117,14 @@ class Forecast:
 
     def to_xarray(self) -> "xr.Dataset":
         """Means, standard deviations and samples over the dimensions row, observed and sample."""
+        import pandas as pd
         import xarray as xr
 
+        times = self.times
+        if self.columns.timezone is not None:  # xarray knows no timezones: UTC
+            times = pd.DatetimeIndex(times).tz_convert("UTC").tz_localize(None).to_numpy()
         coordinates = {
-            self.columns.time: ("row", self.times),
+            self.columns.time: ("row", times),
             "observed": list(self.columns.observed),
         }
         if self.columns.series is not None:

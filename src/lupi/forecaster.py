@@ -1,6 +1,8 @@
 """One object over it all: from a table of past runs to forecasts of new ones."""
 
+import difflib
 import math
+import operator
 import os
 import platform
 import time
@@ -16,9 +18,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lupi.array_file import read_arrays, read_header, write_arrays
-from lupi.data.normalisation import Normalisation, to_tasks
+from lupi.data.normalisation import Normalisation, series_starts, to_tasks, within_span
 from lupi.data.parsing import parse_times
-from lupi.data.reading import has_column, read_tasks
+from lupi.data.reading import column_names, read_tasks
 from lupi.data.series_table import Columns, SeriesTable, original_times
 from lupi.errors import UserError
 from lupi.forecast import Forecast
@@ -32,8 +34,14 @@ from lupi.training.settings import Sizes
 
 SECONDS_BETWEEN_CHECKPOINTS = 10.0
 
-STEPS = 20_000
+STEPS, MOST_EPOCHS = 20_000, 2_000
 """Of training, unless the settings say how many epochs."""
+
+LATEST = 1.1
+"""In spans of the training data: observations after that are refused."""
+
+STRANGE = 20
+"""Standard deviations of the training data from its mean: values beyond are refused."""
 
 FARTHEST = 64
 """Spans of the training data beyond which a forecast is refused."""
@@ -55,7 +63,7 @@ class ForecasterTraining(TrainingSettings):
     def resolve(self, num_series: int) -> TrainingSettings:
         """The settings for this number of series to train on."""
         batch_size = min(self.batch_size, num_series)
-        epochs = self.epochs or math.ceil(STEPS / (num_series // batch_size))
+        epochs = self.epochs or min(MOST_EPOCHS, math.ceil(STEPS / (num_series // batch_size)))
         chosen = self.model_dump() | {"batch_size": batch_size, "epochs": epochs}
         return TrainingSettings.model_validate(chosen)
 
@@ -63,7 +71,7 @@ class ForecasterTraining(TrainingSettings):
 class ForecasterSettings(BaseModel):
     """How a forecaster is built and trained. The defaults are for data of all kinds."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     process: ProcessOptions = ProcessOptions(
         hidden_size=32,
@@ -78,7 +86,7 @@ class ForecasterSettings(BaseModel):
 
     def num_validation(self, num_series: int) -> int:
         """How many of so many series are held out."""
-        return max(1, round(self.validation_share * num_series))
+        return max(1, min(num_series - 1, round(self.validation_share * num_series)))
 
     @classmethod
     def preset(cls, name: str) -> "ForecasterSettings":
@@ -109,6 +117,11 @@ class Forecaster:
         self._fitted: _Fitted | None = None
 
     @property
+    def is_fitted(self) -> bool:
+        """Whether it can forecast."""
+        return self._fitted is not None
+
+    @property
     def process(self) -> NeuralODEProcess:
         """The trained process, in the model's units."""
         return self._get().process
@@ -130,7 +143,7 @@ class Forecaster:
 
     def fit(
         self,
-        tasks: SeriesTable,
+        tasks: Any,
         *,
         seed: int = 0,
         checkpoint: str | os.PathLike | None = None,
@@ -143,6 +156,12 @@ class Forecaster:
         was stopped in whatever way goes on from there, to the same result. `progress` shows a bar
         on a terminal; `on_epoch` sees each epoch's losses.
         """
+        if not isinstance(tasks, SeriesTable):
+            raise UserError(
+                f"expected the series that `read_tasks` gives, got {type(tasks).__name__}: read it "
+                "with `lupi.read_tasks` first."
+            )
+        seed = _check_seed(seed)
         training, validation = _hold_out(tasks, self.settings.num_validation(len(tasks)), seed)
         normalisation = Normalisation.of(training)
         process_settings = ProcessSettings.model_validate(
@@ -155,7 +174,9 @@ class Forecaster:
         build_key, fit_key = jax.random.split(jax.random.key(seed))
         process = build_process(process_settings, key=build_key)
         settings = self.settings.train.resolve(len(training))
-        gaps = bool(np.isnan(tasks.values).any())
+        gaps = bool(np.isnan(training.values).any())
+        # A held-out series may begin earlier or end later than all that are trained on.
+        validation = within_span(validation, normalisation)
         parts = [to_tasks(part, normalisation) for part in (training, validation)]
         identity = {
             "settings": self.settings.model_dump(mode="json"),
@@ -223,6 +244,7 @@ class Forecaster:
         observations: Any,
         times: Any = None,
         *,
+        starts: Mapping[Any, Any] | None = None,
         num_samples: int = 64,
         seed: int = 0,
     ) -> Forecast:
@@ -233,17 +255,21 @@ class Forecaster:
         columns, a file. `times`, in original units and any order, before, between and beyond the
         observations: one list for all, or a dictionary of lists by series; by default 100 over the
         span of the training data. With more observations, call it again.
+
+        Series with dates count time from their first observation; `starts`, a dictionary by series,
+        says when they began if that was earlier.
         """
         fitted = self._get()
+        seed, num_samples = _check_seed(seed), operator.index(num_samples)
         table = self._read(observations)
-        wanted = [self._times_of(table, i, times) for i in range(len(table))]
+        began = _parse_starts(table, starts)
+        self._check_seen(table, began)
+        wanted = [self._times_of(table, i, times, began[i]) for i in range(len(table))]
         normalisation = fitted.normalisation
         means, scales, samples = [], [], []
         for i, times_of_series in enumerate(wanted):
-            task = jax.device_get(to_tasks(table[i], normalisation))
-            model_times = normalisation.to_model_times(
-                times_of_series, table.times[table.offsets[i]]
-            )
+            task = jax.device_get(to_tasks(table[i], normalisation, began[i : i + 1]))
+            model_times = normalisation.to_model_times(times_of_series, began[i])
             # The same random numbers for every series: none depends on what stands beside it.
             prediction = predict(
                 fitted.process,
@@ -313,7 +339,7 @@ class Forecaster:
         if not isinstance(table, SeriesTable):
             table = read_tasks(
                 observations,
-                series=columns.series if has_column(observations, columns.series) else None,
+                series=_series_column(observations, columns.series),
                 time=columns.time,
                 observed=columns.observed,
                 units=columns.units,
@@ -337,16 +363,41 @@ class Forecaster:
             )
         return table
 
-    def _times_of(self, table: SeriesTable, i: int, times: Any) -> np.ndarray:
+    def _check_seen(self, table: SeriesTable, began: np.ndarray) -> None:
+        """Refuse observations that are far from all the model has learnt from."""
+        normalisation = self.normalisation
+        series = np.repeat(np.arange(len(table)), table.lengths)
+        times = normalisation.to_model_times(table.times, began[series])
+        for row in np.flatnonzero((times < -1e-6) | (times > LATEST)):
+            begin = normalisation.time_start
+            begin += began[series[row]] if normalisation.own_clock else 0.0
+            bounds = [table.times[row], begin, begin + normalisation.time_scale]
+            seen, first, last = original_times(table.columns, np.array(bounds))
+            raise UserError(
+                f"series {table.labels[series[row]]!r} has an observation at {seen}, but the model "
+                f"has learnt from {first} to {last}: leave it out, check the unit of time, or "
+                "train on series of that length."
+            )
+        values = normalisation.to_model_values(table.values)
+        for row, j in np.argwhere(np.abs(values) > STRANGE):
+            name, mean = table.columns.observed[j], normalisation.observed_mean[j]
+            raise UserError(
+                f"series {table.labels[series[row]]!r} has {name} = {table.values[row, j]:g}, more "
+                f"than {STRANGE} standard deviations from the training mean of {mean:g}: check the "
+                "column and its unit, or leave the value out."
+            )
+
+    def _times_of(self, table: SeriesTable, i: int, times: Any, began: float) -> np.ndarray:
         """The times wanted of a series, as the table counts them."""
         normalisation, label = self.normalisation, table.labels[i]
-        start = table.times[table.offsets[i]] if normalisation.own_clock else 0.0
-        begin = normalisation.time_start + start
+        begin = normalisation.time_start + (began if normalisation.own_clock else 0.0)
         if times is None:
             return np.linspace(begin, begin + normalisation.time_scale, 100)
         if isinstance(times, Mapping):
             if label not in times:
-                raise UserError(f"`times` has none for series {label}: add them, or give one list.")
+                raise UserError(
+                    f"`times` has none for series {label!r}: add them, or give one list."
+                )
             times = times[label]
         wanted = _parse_wanted(times, table.columns)
         model_times = (wanted - begin) / normalisation.time_scale
@@ -366,12 +417,49 @@ class Forecaster:
         return np.maximum(wanted, begin)
 
 
+def _series_column(observations: Any, series: str | None) -> str | None:
+    """The series column, or nothing where the observations are of one series and have none."""
+    names = column_names(observations)
+    if series is None or series in names:
+        return series
+    close = difflib.get_close_matches(series.casefold(), [n.casefold() for n in names], cutoff=0.7)
+    if close:
+        raise UserError(
+            f"expected the series column {series!r}, or none for one series, got the columns "
+            f"{', '.join(names)}: rename the one that names the series."
+        )
+    return None
+
+
+def _check_seed(seed: int) -> int:
+    seed = operator.index(seed)
+    if not 0 <= seed < 2**32:
+        raise UserError(f"the seed must be a whole number from 0 to 2**32 - 1, got {seed}.")
+    return seed
+
+
+def _parse_starts(table: SeriesTable, starts: Mapping[Any, Any] | None) -> np.ndarray:
+    """When each series began, as the table counts time."""
+    began = series_starts(table)
+    if starts is None:
+        return began
+    given = {label: _parse_wanted(starts[label], table.columns)[0] for label in starts}
+    return np.array(
+        [given.get(label, first) for label, first in zip(table.labels, began, strict=True)]
+    )
+
+
 def _parse_wanted(times: Any, columns: Columns) -> np.ndarray:
-    """Times of a list as a table holds them."""
+    """Times of a list as a table holds them; dates without a timezone are in the table's."""
     import pandas as pd
 
+    if np.ndim(times) > 1:
+        raise UserError(f"times must be a list, got an array of shape {np.shape(times)}.")
     parsed = parse_times(pd.Series(np.atleast_1d(times)))
     expected = "dates" if columns.datetime else "numbers"
+    if parsed.datetime and columns.timezone is not None and parsed.timezone is None:
+        local = pd.to_datetime(parsed.values, unit="s").tz_localize(columns.timezone)
+        parsed = parsed._replace(values=local.as_unit("us").asi8 / 1e6)
     if parsed.datetime != columns.datetime or any(c.rows.any() for c in parsed.complaints):
         raise UserError(f"expected times that are {expected}, as in training, got {times!r:.80}.")
     if not len(parsed.values) or not np.isfinite(parsed.values).all():

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from lupi.data.normalisation import series_starts
 from lupi.data.series_table import SeriesTable, original_times
 from lupi.errors import UserError
 from lupi.forecast import Forecast
@@ -58,7 +59,14 @@ def judge(
         label: original_times(table.columns, held_back.times[slice(*held_back.offsets[i : i + 2])])
         for i, label in enumerate(held_back.labels)
     }
-    forecast = forecaster.predict(context, times, num_samples=num_samples, seed=seed)
+    began = original_times(table.columns, series_starts(table))
+    forecast = forecaster.predict(
+        context,
+        times,
+        starts=dict(zip(table.labels, began, strict=True)),
+        num_samples=num_samples,
+        seed=seed,
+    )
     pit = forecast.probability_below(held_back.values)
     metrics = _metrics(forecast, held_back, pit, np.array(forecaster.normalisation.observed_mean))
     return Judgement(metrics, forecast, held_back.values, pit)

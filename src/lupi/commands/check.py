@@ -20,9 +20,11 @@ def check(file: str, /, *, columns: ColumnOptions, json: Json = False) -> None:
     from lupi.data.reading import check_tasks
     from lupi.data.summary import summarise
 
-    table, problems = check_tasks(file, **columns.as_arguments())
+    table, problems = check_tasks(file, **columns.as_arguments(), min_points=2)
     understood = {} if table is None else summarise(table)
     found = [str(problem) for problem in problems]
+    if table is not None and not found and len(table) < 2:
+        found = [f"{file}: expected at least 2 series to train on, got 1: name the series column."]
     show(understood | ({"problems": found} if json else {}), as_json=json)
     if found and not json:
         print(f"\n{len(found)} problem{'s' if len(found) > 1 else ''}:", file=sys.stderr)

@@ -50,6 +50,7 @@ def evaluate(
         series=columns.series,
         time=columns.time,
         observed=columns.observed,
+        units=columns.units,
         training=False,
         min_points=2,
     )

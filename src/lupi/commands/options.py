@@ -2,9 +2,12 @@
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
+
+from lupi.errors import UserError
 
 Names = Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")]
 Json = Annotated[bool, Parameter(name="--json", negative="")]
@@ -48,6 +51,12 @@ class ColumnOptions:
             "privileged_table": self.privileged_table,
             "units": self.units,
         }
+
+
+def refuse_overwriting(out: Path, source: str) -> None:
+    """Raise if a command would write over what it reads."""
+    if out.resolve() == Path(source).resolve():
+        raise UserError(f"--out {out} is the file to be read: choose another name.")
 
 
 def split_names(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from lupi.commands.options import refuse_overwriting
 from lupi.errors import UserError
 
 
@@ -44,6 +45,9 @@ def predict(
     from lupi.forecaster import load
 
     check_suffix(out)
+    refuse_overwriting(out, observations)
+    if plot is not None and plot.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise UserError(f"--plot must end in .png, .svg or .pdf, got {plot}.")
     if not 0 < coverage < 1:
         raise UserError(f"--coverage must be between 0 and 1, got {coverage}: try 0.9.")
     forecast = load(model).predict(observations, _parse(times), num_samples=samples, seed=seed)

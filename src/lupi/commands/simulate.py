@@ -44,7 +44,7 @@ def simulate(
     """
     check_name("system", system, TASK_NAMES)
     for name, value, least in (("series", series, 1), ("points", points, 2), ("noise", noise, 0)):
-        if value < least:
+        if not least <= value < float("inf"):
             raise UserError(f"--{name} must be at least {least}, got {value}.")
     import jax
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 from pydantic import ValidationError
 
-from lupi.commands.options import ColumnOptions, Json, show
+from lupi.commands.options import ColumnOptions, Json, refuse_overwriting, show
 from lupi.errors import UserError, settings_problem
 from lupi.forecaster import Forecaster, ForecasterSettings
 
@@ -56,11 +56,15 @@ def train(
         chosen = ForecasterSettings.model_validate(chosen)
     except ValidationError as error:
         raise UserError(f"{config}: {settings_problem(error)}") from None
+    refuse_overwriting(out, file)
     tasks = read_tasks(file, **columns.as_arguments(), min_points=2)
     forecaster = Forecaster(chosen)
     checkpoint = out.with_name(f"{out.name}.checkpoint")
-    forecaster.fit(tasks, seed=seed, checkpoint=checkpoint)
-    forecaster.save(out)
+    try:
+        forecaster.fit(tasks, seed=seed, checkpoint=checkpoint)
+    finally:
+        if forecaster.is_fitted:  # also where training had to stop
+            forecaster.save(out)
     provenance = forecaster.provenance
     if provenance["interrupted"]:
         print(

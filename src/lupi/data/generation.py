@@ -32,7 +32,7 @@ def generate_tasks(
 
 
 GRID = 1000
-"""Times among which irregular series choose theirs."""
+"""Times, at least, among which irregular series choose theirs."""
 
 
 def simulate_table(
@@ -51,7 +51,7 @@ def simulate_table(
     of `num_points`, each at its own random times.
     """
     system_key, sampling_key = jax.random.split(key)
-    times = np.linspace(0.0, horizon, GRID if irregular else num_points)
+    times = np.linspace(0.0, horizon, max(GRID, 2 * num_points) if irregular else num_points)
     trajectories = simulate(system, times, num_series, key=system_key)
     rng = np.random.default_rng(np.asarray(jax.random.key_data(sampling_key)))
     lengths = np.full(num_series, num_points)

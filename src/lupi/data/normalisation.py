@@ -37,8 +37,15 @@ class Normalisation(BaseModel):
     def of(cls, table: SeriesTable) -> "Normalisation":
         """The normalisation that these series call for."""
         own_clock = table.columns.datetime
-        times = table.times - _starts(table)[_series_of_rows(table)] if own_clock else table.times
+        times = (
+            table.times - series_starts(table)[_series_of_rows(table)] if own_clock else table.times
+        )
         first, last = float(times.min()), float(times.max())
+        if first == last:
+            raise UserError(
+                "all observations of the series that are trained on are of one time: give series "
+                "with several."
+            )
         start = first - MARGIN * (last - first)
         if start < 0 <= first:
             start = 0.0
@@ -69,6 +76,13 @@ class Normalisation(BaseModel):
         return values * np.array(self.observed_scale) + np.array(self.observed_mean)
 
 
+def within_span(table: SeriesTable, normalisation: Normalisation) -> SeriesTable:
+    """The rows within the span of the training data."""
+    starts = series_starts(table)[_series_of_rows(table)]
+    times = normalisation.to_model_times(table.times, starts)
+    return table.rows((times >= 0) & (times <= 1))
+
+
 def _statistics(kind: str, values: np.ndarray, names: tuple[str, ...]) -> dict[str, tuple]:
     for name, column in zip(names, values.T, strict=True):
         known = column[~np.isnan(column)]
@@ -81,13 +95,21 @@ def _statistics(kind: str, values: np.ndarray, names: tuple[str, ...]) -> dict[s
     return {f"{kind}_mean": tuple(mean.tolist()), f"{kind}_scale": tuple(scale.tolist())}
 
 
-def to_tasks(table: SeriesTable, normalisation: Normalisation) -> Task:
-    """The series in the model's units, padded to the longest of them."""
+def to_tasks(
+    table: SeriesTable,
+    normalisation: Normalisation,
+    starts: Float[np.ndarray, " series"] | None = None,
+) -> Task:
+    """The series in the model's units, padded to the longest of them.
+
+    `starts` is when each series began, where that matters and is not its first row.
+    """
     series = _series_of_rows(table)
+    starts = series_starts(table) if starts is None else starts
     position = np.arange(len(table.times)) - table.offsets[series]
     shape = (len(table), int(table.lengths.max()))
     ts = np.zeros(shape, np.float32)
-    ts[series, position] = normalisation.to_model_times(table.times, _starts(table)[series])
+    ts[series, position] = normalisation.to_model_times(table.times, starts[series])
     mask = np.zeros(shape, bool)
     mask[series, position] = True
     missing = np.isnan(table.values)
@@ -102,7 +124,8 @@ def to_tasks(table: SeriesTable, normalisation: Normalisation) -> Task:
     return Task(Observations(ts, ys, mask, gaps), privileged)
 
 
-def _starts(table: SeriesTable) -> Float[np.ndarray, " series"]:
+def series_starts(table: SeriesTable) -> Float[np.ndarray, " series"]:
+    """The time of the first row of each series."""
     return table.times[table.offsets[:-1]]
 
 

@@ -121,12 +121,12 @@ def check_tasks(
     return table, problems.found + extra_problems.found
 
 
-def has_column(source: Any, name: str | None) -> bool:
-    """Whether a source that can be opened has a column of this name."""
+def column_names(source: Any) -> list[str]:
+    """The columns of a source; none where it cannot be opened, which reading it will say."""
     try:
-        return name in open_source(source).names
+        return open_source(source).names
     except UnreadableError:
-        return False
+        return []
 
 
 def _names(names: str | Sequence[str]) -> tuple[str, ...]:

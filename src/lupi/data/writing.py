@@ -24,6 +24,10 @@ def write_table(path: str | os.PathLike, frame: "pd.DataFrame") -> None:
         frame.to_parquet(buffer, index=False)
         write_atomically(path, buffer.getvalue())
     else:
+        frame = frame.copy()
+        for name in frame.columns:  # NetCDF knows no timezones: UTC
+            if getattr(frame[name].dtype, "tz", None) is not None:
+                frame[name] = frame[name].dt.tz_convert("UTC").dt.tz_localize(None)
         dataset = frame.rename_axis("row").to_xarray().drop_vars("row")
         write_atomically(path, bytes(dataset.to_netcdf(engine="h5netcdf")))
 

@@ -12,7 +12,7 @@ Size = Annotated[int, Field(ge=1, le=2**14)]
 class ProcessOptions(BaseModel):
     """What a process is like, whatever the data. The sizes and scales are the paper's."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     hidden_size: Size = 16
     representation_size: Size = 16

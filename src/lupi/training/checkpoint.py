@@ -26,6 +26,17 @@ def save_checkpoint(
     write_arrays(path, arrays, header, kind="checkpoint")
 
 
+def _differences(old: Any, new: Any, name: str = "") -> list[str]:
+    """Where two identities differ, each with what it was and what it is."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        return [
+            difference
+            for key in sorted(old.keys() | new.keys())
+            for difference in _differences(old.get(key), new.get(key), f"{name}.{key}".lstrip("."))
+        ]
+    return [] if old == new else [f"{name} was {old!r:.20}, is {new!r:.20}"]
+
+
 def load_checkpoint(
     path: str | os.PathLike, like: TrainingState, *, identity: dict[str, Any]
 ) -> TrainingState | None:
@@ -37,13 +48,12 @@ def load_checkpoint(
     if not Path(path).exists():
         return None
     header, shapes = read_header(path, kind="checkpoint")
-    for name, value in identity.items():
-        if header["identity"].get(name) != value:
-            raise UserError(
-                f"the checkpoint {path} is of another training: its {name} is "
-                f"{header['identity'].get(name)}, now it is {value}. Give another checkpoint, or "
-                "delete this one to begin anew."
-            )
+    differences = _differences(header["identity"], identity)
+    if differences:
+        raise UserError(
+            f"the checkpoint {path} is of another training ({'; '.join(differences)}): give "
+            "another checkpoint, or delete this one to begin anew."
+        )
     leaves, structure = jax.tree.flatten(like[:3])
     expected = {f"{i:04}": np.shape(leaf) for i, leaf in enumerate(leaves)}
     if shapes != expected:

@@ -335,7 +335,9 @@ def _run_steps(loop: _Loop, weights, state, tasks: Task, key_data):
     def run(weights, state, tasks, key_data):
         # All splits before the steps: at once they take less time than one in every step.
         parts = loop.split(tasks, jax.random.wrap_key_data(key_data))
-        batches = jax.tree.map(lambda leaf: leaf.reshape(-1, batch_size, *leaf.shape[1:]), parts)
+        batches = jax.tree.map(
+            lambda leaf: leaf.reshape(len(leaf) // batch_size, batch_size, *leaf.shape[1:]), parts
+        )
 
         def loss(weights, batch):
             terms = jax.tree.map(jnp.mean, loop.losses(weights, batch))

@@ -10,7 +10,7 @@ Sizes = tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]]
 class TrainingSettings(BaseModel):
     """What `fit` needs to know. The defaults are the paper's."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     epochs: int = Field(default=100, ge=1)
     learning_rate: float = Field(default=1e-3, gt=0)
