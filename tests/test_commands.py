@@ -81,7 +81,14 @@ def test_predict_writes_a_forecast_and_a_picture(folder, capsys):
     new.drop(columns="k").to_csv(folder / "new.csv", index=False)
     out, plot = folder / "forecast.parquet", folder / "forecast.png"
     arguments = [str(folder / "model.lupi"), str(folder / "new.csv"), "--times", "0:12:25"]
-    main(["predict", *arguments, "--out", str(out), "--plot", str(plot)])
+    capsys.readouterr()
+    main(["predict", *arguments, "--out", str(out), "--plot", str(plot), "--json"])
+    assert json.loads(capsys.readouterr().out) == {
+        "file": str(out),
+        "series": 2,
+        "rows": 50,
+        "picture": str(plot),
+    }
     forecast = pd.read_parquet(out)
     assert len(forecast) == 50
     assert forecast["t"].max() == 12
@@ -99,6 +106,8 @@ def test_evaluate_writes_metrics_and_a_report(folder, capsys):
     assert printed == json.loads((out / "metrics.json").read_text())
     x1 = printed["x1"]
     assert 0 < x1["coverage_90"]["mean"] <= 1
+    assert np.isfinite(x1["log_likelihood"]["mean"])
+    assert x1["calibration_error"]["mean"] >= 0
     assert x1["coverage_50"]["mean"] < x1["coverage_95"]["mean"]
     runs_std = pd.read_parquet(runs)["x1"].std()
     assert x1["rmse_of_training_mean"]["mean"] == pytest.approx(runs_std, rel=0.3)

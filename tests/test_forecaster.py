@@ -77,6 +77,15 @@ def test_std_and_quantiles_are_those_of_the_samples(trained):
     assert (np.abs(median - forecast.quantile(0.5)) < 0.1 * forecast.std).all()
 
 
+def test_density_and_probability_are_those_of_the_same_distribution(trained):
+    forecast = trained.predict(NEW, TIMES)
+    values, step = forecast.mean + 0.3 * forecast.std, 1e-4 * forecast.std
+    above, below = (forecast.probability_below(values + s * step) for s in (1, -1))
+    np.testing.assert_allclose(
+        np.exp(forecast.log_density(values)), (above - below) / (2 * step), rtol=1e-3
+    )
+
+
 def test_several_runs_at_once_are_forecast_as_each_alone(trained):
     several = RUNS[RUNS["run"].isin(["r01", "r03", "r07"])].drop(columns="k")
     times = {"r01": [1.0], "r03": [0.5, 3.0], "r07": [4.0, 2.0, 1.0]}

@@ -70,6 +70,16 @@ class Forecast:
 
         return ndtr((values - self.decoded_means) / self.decoded_scales).mean(axis=0)
 
+    def log_density(
+        self, values: Float[np.ndarray, "row observed"]
+    ) -> Float[np.ndarray, "row observed"]:
+        """The logarithm of the probability density at each of these; NaN stays NaN."""
+        from scipy.special import logsumexp
+
+        z = (values - self.decoded_means) / self.decoded_scales
+        densities = -0.5 * (z**2 + np.log(2 * np.pi)) - np.log(self.decoded_scales)
+        return logsumexp(densities, axis=0) - np.log(len(densities))
+
     @property
     def series(self) -> list:
         """The labels of the series, in order."""

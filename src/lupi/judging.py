@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -10,7 +11,7 @@ from lupi.data.series_table import SeriesTable, original_times
 from lupi.errors import UserError
 from lupi.forecast import Forecast
 from lupi.forecaster import Forecaster
-from lupi.metrics import estimate
+from lupi.metrics import estimate, pooled_calibration_error
 
 LEVELS = (0.5, 0.9, 0.95)
 
@@ -40,7 +41,8 @@ def judge(
 
     Of the full predictive distribution, on the observations held back: `rmse` of the mean,
     `rmse_of_training_mean` (what a forecaster scores that knows nothing of a series), `crps`,
-    `coverage_50`, `_90`, `_95` of the central intervals, and `std`, the mean predicted standard
+    `log_likelihood` of a value, `coverage_50`, `_90`, `_95` of the central intervals,
+    `calibration_error` (Kuleshov's, all values pooled), and `std`, the mean predicted standard
     deviation.
     """
     rng = np.random.default_rng(seed)
@@ -81,6 +83,7 @@ def _metrics(forecast: Forecast, truth: SeriesTable, pit, training_mean) -> dict
         "rmse": (forecast.mean - y) ** 2,
         "rmse_of_training_mean": (training_mean - y) ** 2,
         "crps": np.asarray(crps_ensemble(filled, forecast.samples, m_axis=0, backend="numpy")),
+        "log_likelihood": forecast.log_density(y),
         "std": forecast.std,
     }
     for level in LEVELS:
@@ -98,4 +101,6 @@ def _metrics(forecast: Forecast, truth: SeriesTable, pit, training_mean) -> dict
             if metric.startswith("rmse"):  # of all series together, and its error from theirs
                 mean, stderr = np.sqrt(mean), stderr and stderr / (2 * np.sqrt(mean))
             metrics[name][metric] = {"mean": float(mean), "stderr": stderr and float(stderr)}
+        error = pooled_calibration_error(jnp.asarray(pit[there, j])[None, :, None])
+        metrics[name]["calibration_error"] = {"mean": float(error), "stderr": None}
     return metrics

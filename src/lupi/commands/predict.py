@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from lupi.commands.options import refuse_overwriting
+from lupi.commands.options import Json, refuse_overwriting, show
 from lupi.errors import UserError
 
 
@@ -17,6 +17,7 @@ def predict(
     samples: int = 64,
     seed: int = 0,
     plot: Path | None = None,
+    json: Json = False,
 ) -> None:
     """Forecast new runs from a few observations.
 
@@ -40,6 +41,8 @@ def predict(
         Of the samples.
     plot
         A picture of the first runs, such as forecast.png.
+    json
+        Print JSON for programs.
     """
     from lupi.data.writing import check_suffix, write_table
     from lupi.forecaster import load
@@ -52,10 +55,11 @@ def predict(
         raise UserError(f"--coverage must be between 0 and 1, got {coverage}: try 0.9.")
     forecast = load(model).predict(observations, _parse(times), num_samples=samples, seed=seed)
     write_table(out, forecast.to_dataframe(coverage=coverage))
-    print(f"{len(forecast)} series, {len(forecast.times)} rows: {out}")
+    result = {"file": str(out), "series": len(forecast), "rows": len(forecast.times)}
     if plot is not None:
         forecast.plot(coverage=coverage).savefig(plot)
-        print(f"picture: {plot}")
+        result["picture"] = str(plot)
+    show(result, as_json=json)
 
 
 def _parse(times: str | None):

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from lupi.commands.options import Json, show
 from lupi.errors import UserError
 from lupi.names import TASK_NAMES, check_name
 
@@ -19,6 +20,7 @@ def simulate(
     noise: float = 0.0,
     irregular: Annotated[bool, Parameter(negative="")] = False,
     seed: int = 0,
+    json: Json = False,
 ) -> None:
     """Write a data set of a built-in system.
 
@@ -41,6 +43,8 @@ def simulate(
         Give each series its own random times, and from half to all of the points.
     seed
         Another seed draws other systems.
+    json
+        Print JSON for programs.
     """
     check_name("system", system, TASK_NAMES)
     for name, value, least in (("series", series, 1), ("points", points, 2), ("noise", noise, 0)):
@@ -64,8 +68,9 @@ def simulate(
     )
     write_table(out, table.to_dataframe())
     columns = table.columns
-    print(
-        f"{len(table)} series, {len(table.times)} rows: {out}\n"
-        f"columns: --series {columns.series} --time {columns.time} "
+    options = (
+        f"--series {columns.series} --time {columns.time} "
         f"--observed {','.join(columns.observed)} --privileged {','.join(columns.privileged)}"
     )
+    result = {"file": str(out), "series": len(table), "rows": len(table.times), "options": options}
+    show(result, as_json=json)

@@ -17,9 +17,11 @@ LABELS = {
     "rmse": "error of the mean (RMSE)",
     "rmse_of_training_mean": "the same, always forecasting the training mean",
     "crps": "CRPS",
+    "log_likelihood": "log-likelihood of a value",
     "coverage_50": "in the 50 % interval",
     "coverage_90": "in the 90 % interval",
     "coverage_95": "in the 95 % interval",
+    "calibration_error": "calibration error (Kuleshov's, pooled)",
     "std": "predicted standard deviation",
 }
 
