@@ -18,12 +18,13 @@ test-slow: $(VENV)/.installed
 	$(BIN)/pytest -n 2 -m slow
 
 # All parts, or some: make bench PARTS="speed latency"
-bench: $(VENV)/.bench
-	$(BIN)/python -m benchmarks $(PARTS)
+bench: $(VENV)-bench/.installed
+	$(VENV)-bench/bin/python -m benchmarks $(PARTS)
 
-# PyTorch and torchdiffeq are the rival, and nothing that lupi itself needs.
-$(VENV)/.bench: $(VENV)/.installed
-	$(BIN)/pip install --quiet --constraint constraints.txt torch==2.13.0 torchdiffeq
+# PyTorch and torchdiffeq are the rival, and nothing that lupi itself needs: an environment apart.
+$(VENV)-bench/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)-bench
+	$(VENV)-bench/bin/pip install --quiet --constraint constraints.txt --editable . torch==2.13.0 torchdiffeq
 	touch $@
 
 $(VENV)/.installed: pyproject.toml constraints.txt
@@ -32,4 +33,4 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) .coverage .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-bench .coverage .pytest_cache .ruff_cache .hypothesis
