@@ -23,7 +23,7 @@ import pandas as pd
 from numpyro.distributions import LogNormal
 
 import lupi
-from lupi.forecaster import ForecasterTraining
+from lupi.presets import ForecasterTraining
 from lupi.systems import simulate
 
 SMALL = os.environ.get("LUPI_EXAMPLE_SMALL") == "1"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lupi.cli import main
-from lupi.forecaster import ForecasterSettings, ForecasterTraining
+from lupi.presets import ForecasterSettings, ForecasterTraining
 
 ROOT = Path(__file__).parent.parent
 

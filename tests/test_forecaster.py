@@ -13,9 +13,9 @@ from lupi import forecaster as forecaster_module
 from lupi.array_file import read_arrays, read_header, write_arrays
 from lupi.data.writing import write_table
 from lupi.errors import UserError
-from lupi.forecaster import ForecasterTraining
 from lupi.judging import judge
 from lupi.models import ProcessOptions
+from lupi.presets import ForecasterTraining
 
 COLUMNS = {"series": "run", "time": "t", "observed": ["x", "y"], "privileged": ["k"]}
 SMALL = lupi.ForecasterSettings(

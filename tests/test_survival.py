@@ -15,7 +15,7 @@ import sys
 import numpy as np, pandas as pd, lupi
 from lupi import forecaster
 from lupi.models import ProcessOptions
-from lupi.forecaster import ForecasterTraining
+from lupi.presets import ForecasterTraining
 folder, epochs = sys.argv[1], int(sys.argv[2])
 forecaster.SECONDS_BETWEEN_CHECKPOINTS = 0.0
 settings = lupi.ForecasterSettings(

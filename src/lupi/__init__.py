@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lupi.errors import UserError
     from lupi.experiments import get_task
     from lupi.forecast import Forecast
-    from lupi.forecaster import Forecaster, ForecasterSettings, load
+    from lupi.forecaster import Forecaster, load
     from lupi.models import (
         NeuralODEProcess,
         ProcessSettings,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     )
     from lupi.objectives import Elbo
     from lupi.prediction import Prediction, predict
+    from lupi.presets import ForecasterSettings
     from lupi.systems import DampedOscillators, LotkaVolterra, Parameter, System, simulate
     from lupi.training import TrainingSettings, fit
 
@@ -43,7 +44,7 @@ _HOMES = {
     "Elbo": "objectives",
     "Forecast": "forecast",
     "Forecaster": "forecaster",
-    "ForecasterSettings": "forecaster",
+    "ForecasterSettings": "presets",
     "LotkaVolterra": "systems",
     "NeuralODEProcess": "models",
     "Observations": "data",

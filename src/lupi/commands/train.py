@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from lupi.commands.options import ColumnOptions, Json, refuse_overwriting, show
 from lupi.errors import UserError, settings_problem
-from lupi.forecaster import Forecaster, ForecasterSettings
+from lupi.forecaster import Forecaster
+from lupi.presets import ForecasterSettings
 
 
 def train(
