@@ -9,7 +9,7 @@ import lupi
 
 ROOT = Path(lupi.__file__).parent
 
-BASE = {"", "array_file", "compilation", "errors", "files", "names"}
+BASE = {"", "array_file", "compilation", "errors", "files", "names", "small_loops"}
 """What anyone may import: the version, files, compiling, the error, names."""
 
 ALLOWED = {
@@ -18,6 +18,7 @@ ALLOWED = {
     "errors": set(),
     "files": set(),
     "names": set(),
+    "small_loops": set(),
     "systems": set(),
     "data": {"systems"},
     "models": {"data"},

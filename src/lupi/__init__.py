@@ -5,9 +5,14 @@ it is used, so that the command line answers at once.
 """
 
 import importlib
+import os
 from typing import TYPE_CHECKING
 
+from lupi.small_loops import compile_small_loops_whole
+
 __version__ = "0.1.0"
+
+compile_small_loops_whole(os.environ)
 
 if TYPE_CHECKING:
     from lupi.data import (
