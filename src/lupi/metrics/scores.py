@@ -2,7 +2,6 @@
 
 import jax
 import jax.numpy as jnp
-import scoringrules
 from jaxtyping import Array, Float
 
 
@@ -31,6 +30,8 @@ def crps(
 
     $$\int (F(x) - 1\{x \ge y\})^2 dx$$ in its closed form, in the units of `y`; smaller is better.
     """
+    import scoringrules  # a quarter of a second that training can do without
+
     scores = scoringrules.crps_mixnorm(
         y, jnp.moveaxis(means, -3, -1), jnp.moveaxis(scales, -3, -1), backend="jax"
     )

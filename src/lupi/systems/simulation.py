@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-import diffrax
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -40,35 +39,75 @@ def simulate(
         raise UserError("times must be a list of finite numbers that increase: sort them first.")
     if times.size == 0 or times[0] < 0:
         raise UserError("times must start at 0 or later: a system's state is given at time 0.")
+    brief = num_systems * times.size < WORTH_OPTIMISING
     with jax.enable_x64(True):
-        integrate = compiled(_integrate, brief=num_systems * times.size < WORTH_OPTIMISING)
-        observed, privileged, ok = integrate(system, times, num_systems, key)
-        if not bool(ok.all()):
-            raise UserError(
-                f"{int((~ok).sum())} of {num_systems} systems could not be integrated to time "
-                f"{times[-1]:g}: shorten the horizon or narrow the parameters' distributions."
-            )
-        return Trajectories(times, np.asarray(observed), np.asarray(privileged))
-
-
-def _integrate(system: System, times, num_systems: int, key):
-    def one(key):
-        member: Any = system.sample(key=key)
-        solution = diffrax.diffeqsolve(
-            diffrax.ODETerm(lambda time, state, _: member.vector_field(time, state)),
-            diffrax.Dopri8(),
-            t0=0.0,
-            t1=jnp.maximum(times[-1], TOLERANCE),
-            dt0=None,
-            y0=member.initial_state(),
-            saveat=diffrax.SaveAt(ts=times),
-            stepsize_controller=diffrax.PIDController(rtol=TOLERANCE, atol=TOLERANCE),
-            # Nobody differentiates a simulation in reverse, and this is traced sooner.
-            adjoint=diffrax.ForwardMode(),
-            max_steps=100_000,
-            throw=False,
+        trajectories, failed = _run(_solve_together, brief, system, times, num_systems, key)
+        if failed:
+            # One that cannot be integrated spoils the steps of all: tell it from the others.
+            trajectories, failed = _run(_solve_apart, brief, system, times, num_systems, key)
+    if failed:
+        raise UserError(
+            f"{failed} of {num_systems} systems could not be integrated to time {times[-1]:g}: "
+            "shorten the horizon or narrow the parameters' distributions."
         )
-        ok = solution.result == diffrax.RESULTS.successful
-        return jax.vmap(member.observe)(solution.ys), member.privileged_values(), ok
+    return trajectories
 
-    return jax.vmap(one)(jax.random.split(key, num_systems))
+
+def _run(solve, brief: bool, system: System, times, num_systems: int, key):
+    """Simulated members, and how many of them failed."""
+    integrate = compiled(_integrate, brief=brief)
+    observed, privileged, ok = map(np.asarray, integrate(solve, system, times, num_systems, key))
+    return Trajectories(times, observed, privileged), int((~ok).sum())
+
+
+def _integrate(solve, system: System, times, num_systems: int, key):
+    keys = jax.random.split(key, num_systems)
+    members: Any = jax.vmap(lambda key: system.sample(key=key))(keys)
+    states, ok = solve(members, times)
+    observed = jax.vmap(lambda member, states: jax.vmap(member.observe)(states))(members, states)
+    return observed, jax.vmap(lambda member: member.privileged_values())(members), ok
+
+
+def _solve_together(members, times):
+    """The states of all members at all times, in steps short enough for each of them.
+
+    One solve of many systems, not many solves: it is traced in half the time and runs four times
+    faster.
+    """
+    import diffrax  # a third of a second that all but simulations can do without
+
+    def error_of_worst(errors):
+        return jnp.sqrt(jnp.mean(errors**2, axis=-1)).max()
+
+    solution = diffrax.diffeqsolve(
+        diffrax.ODETerm(
+            lambda time, states, _: jax.vmap(lambda m, state: m.vector_field(time, state))(
+                members, states
+            )
+        ),
+        diffrax.Dopri8(),
+        t0=0.0,
+        t1=jnp.maximum(times[-1], TOLERANCE),
+        dt0=None,
+        y0=jax.vmap(lambda member: member.initial_state())(members),
+        saveat=diffrax.SaveAt(ts=times),
+        stepsize_controller=diffrax.PIDController(
+            rtol=TOLERANCE, atol=TOLERANCE, norm=error_of_worst
+        ),
+        # Nobody differentiates a simulation in reverse, and this is traced sooner.
+        adjoint=diffrax.ForwardMode(),
+        max_steps=100_000,
+        throw=False,
+    )
+    states = jnp.swapaxes(solution.ys, 0, 1)
+    return states, jnp.broadcast_to(solution.result == diffrax.RESULTS.successful, len(states))
+
+
+def _solve_apart(members, times):
+    """The same, each member in steps of its own."""
+
+    def one(member):
+        states, ok = _solve_together(jax.tree.map(lambda leaf: leaf[None], member), times)
+        return states[0], ok[0]
+
+    return jax.vmap(one)(members)
