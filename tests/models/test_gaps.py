@@ -35,7 +35,7 @@ def test_what_stands_in_a_gap_does_not_matter(process, observations, gaps):
     losses = []
     for filling in (0.0, 1e6):
         seen = with_gaps(observations, gaps, filling)
-        split = Split(context=seen.only(jnp.arange(10) < 5), target=seen)
+        split = Split(seen, jnp.arange(10) < 5)
         losses.append(Elbo()(process, split, privileged, key=jax.random.key(1))[0])
     assert losses[0] == losses[1]
 
@@ -64,7 +64,7 @@ def test_without_any_privileged_value_training_sees_what_prediction_sees(process
 
 
 def test_unknown_privileged_values_leave_the_gradient_finite(process, observations):
-    split = Split(context=observations.only(jnp.arange(10) < 5), target=observations)
+    split = Split(observations, jnp.arange(10) < 5)
 
     @eqx.filter_grad
     def gradient(process, privileged):

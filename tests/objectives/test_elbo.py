@@ -13,7 +13,7 @@ PRIVILEGED = jnp.array([0.7])
 
 @pytest.fixture(scope="module")
 def split(observations):
-    return Split(observations.only(jnp.arange(10) < 4), observations.only(jnp.arange(10) < 8))
+    return Split(observations.only(jnp.arange(10) < 8), jnp.arange(10) < 4)
 
 
 def test_the_kl_term_agrees_with_a_monte_carlo_estimate(lupi, split):
@@ -40,6 +40,17 @@ def test_the_likelihood_term_sums_scipys_log_densities_over_the_target_points(lu
         y = split.target.ys[index]
         expected += stats.norm.logpdf(y, decoded.loc[0], decoded.scale[0]).sum()
     assert float(terms["log_likelihood"]) == pytest.approx(expected, rel=1e-4)
+
+
+def test_both_distributions_of_z_are_those_that_inference_gives_one_by_one(lupi, nopi, split):
+    for process in (lupi, nopi):
+        posterior, prior = process.infer_split(split, PRIVILEGED)
+        for found, expected in (
+            (posterior, process.infer_in_training(split.target, PRIVILEGED)),
+            (prior, process.infer(split.context)),
+        ):
+            np.testing.assert_allclose(found.loc, expected.loc, rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(found.scale, expected.scale, rtol=1e-5, atol=1e-6)
 
 
 def test_the_loss_is_the_negative_bound(lupi, split):
@@ -71,7 +82,7 @@ def test_dropping_the_privileged_parts_gives_the_objective_without_them(lupi, no
 
 
 def test_the_kl_is_zero_when_context_and_target_are_one_set(nopi, split):
-    _, terms = Elbo()(nopi, Split(split.target, split.target), PRIVILEGED, key=jax.random.key(0))
+    _, terms = Elbo()(nopi, Split(split.target, split.target.mask), PRIVILEGED, key=jax.random.key(0))
     assert float(terms["kl"]) == pytest.approx(0.0, abs=1e-5)
 
 

@@ -1,10 +1,11 @@
 """Random context and target sets."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Int, Key, PRNGKeyArray
 
 from lupi.data.observations import Observations
 
@@ -12,11 +13,17 @@ SizeRange = tuple[int, int]
 """The smallest and the largest size of a random set, both included."""
 
 
-class Split(NamedTuple):
-    """A context set and the target set that contains it."""
+class Split(eqx.Module):
+    """A target set and the context set inside it."""
 
-    context: Observations
     target: Observations
+    in_context: Bool[Array, "*task time"]
+    """Which points of the target are also in the context."""
+
+    @property
+    def context(self) -> Observations:
+        """The context set."""
+        return self.target.only(self.in_context)
 
 
 def split_randomly(
@@ -30,14 +37,11 @@ def split_randomly(
 
     A series with fewer real points than a drawn size gives all its points.
     """
-    order_key, context_key, target_key = jax.random.split(key, 3)
-    rank = _random_ranks(observations.mask, key=order_key)
-    num_context = _random_size(context_sizes, key=context_key)
-    num_target = _random_size(target_sizes, key=target_key)
-    return Split(
-        context=observations.only(rank < num_context),
-        target=observations.only(rank < jnp.maximum(num_target, num_context)),
-    )
+    keys = jax.random.split(key, 3)
+    rank = _random_ranks(observations.mask, key=keys[0])
+    num_context, num_target = _random_sizes((context_sizes, target_sizes), keys=keys[1:])
+    target = observations.only(rank < jnp.maximum(num_target, num_context))
+    return Split(target, rank < num_context)
 
 
 def draw_context(
@@ -54,6 +58,10 @@ def _random_ranks(mask: Bool[Array, " time"], *, key: PRNGKeyArray) -> Int[Array
     return jnp.zeros_like(order).at[order].set(jnp.arange(order.size))
 
 
-def _random_size(sizes: SizeRange, *, key: PRNGKeyArray) -> Int[Array, ""]:
-    smallest, largest = sizes
-    return jax.random.randint(key, (), smallest, largest + 1)
+def _random_sizes(ranges: Sequence[SizeRange], *, keys: Key[Array, " range"]) -> Int[Array, " range"]:
+    """A size from each range."""
+    smallest, largest = jnp.array(ranges).T
+    # Mapped, not one by one: every use of the generator is compiled apart.
+    return jax.vmap(lambda key, a, b: jax.random.randint(key, (), a, b))(
+        keys, smallest, largest + 1
+    )

@@ -14,15 +14,19 @@ class MeanLogSumExp(eqx.Module):
     """
 
     def __call__(
-        self, representations: Float[Array, "time representation"], mask: Bool[Array, " time"]
-    ) -> Float[Array, " aggregate"]:
-        real = mask[:, None]
-        count = jnp.maximum(mask.sum(), 1)
-        mean = jnp.sum(representations, axis=0, where=real) / count
+        self,
+        representations: Float[Array, "time representation"],
+        mask: Bool[Array, "*set time"],
+    ) -> Float[Array, "*set aggregate"]:
+        """Of the points that `mask` calls real, or of several such sets at once."""
+        real = mask[..., None]
+        count = jnp.maximum(mask.sum(axis=-1, keepdims=True), 1)
+        mean = jnp.where(real, representations, 0.0).sum(axis=-2) / count
         # Not -inf for the padding: the gradient of LogSumExp at an all -inf column is NaN.
         lowest = jnp.finfo(representations.dtype).min
-        logsumexp = jax.nn.logsumexp(jnp.where(real, representations, lowest), axis=0)
-        return jnp.concatenate([mean, jnp.where(mask.any(), logsumexp, 0.0)])
+        logsumexp = jax.nn.logsumexp(jnp.where(real, representations, lowest), axis=-2)
+        logsumexp = jnp.where(mask.any(axis=-1, keepdims=True), logsumexp, 0.0)
+        return jnp.concatenate([mean, logsumexp], axis=-1)
 
     @staticmethod
     def size(representation_size: int) -> int:

@@ -35,8 +35,8 @@ class Decoder(eqx.Module):
 
     def __call__(
         self,
-        latent_state: Float[Array, " latent_state"],
+        latent_state: Float[Array, "*time latent_state"],
         global_latent: Float[Array, " global_latent"],
     ) -> Normal:
-        mean, raw_scale = jnp.split(self.mlp(latent_state, global_latent), 2)
+        mean, raw_scale = jnp.split(self.mlp(latent_state, global_latent), 2, axis=-1)
         return Normal(mean, self.min_scale + (1 - self.min_scale) * jax.nn.softplus(raw_scale))

@@ -5,7 +5,7 @@ import jax
 from jaxtyping import Array, Float, PRNGKeyArray
 from numpyro.distributions import Normal
 
-from lupi.models.layers import MLP, Linear
+from lupi.models.layers import MLP, Linear, split_key
 
 
 class GlobalLatent(eqx.Module):
@@ -29,13 +29,13 @@ class GlobalLatent(eqx.Module):
         min_scale: float,
         key: PRNGKeyArray,
     ):
-        shared_key, mean_key, scale_key = jax.random.split(key, 3)
+        shared_key, mean_key, scale_key = split_key(key, 3)
         self.shared = MLP((aggregate_size, hidden_size, hidden_size), key=shared_key)
         self.mean = Linear(hidden_size, global_latent_size, key=mean_key)
         self.scale = Linear(hidden_size, global_latent_size, key=scale_key)
         self.min_scale = min_scale
 
-    def __call__(self, representation: Float[Array, " aggregate"]) -> Normal:
+    def __call__(self, representation: Float[Array, "*_ aggregate"]) -> Normal:
         hidden = jax.nn.relu(self.shared(representation))
         scale = self.min_scale + (1 - self.min_scale) * jax.nn.sigmoid(self.scale(hidden))
         return Normal(self.mean(hidden), scale)

@@ -9,7 +9,7 @@ from lupi.models.layers import MLP
 
 
 class ObservationEncoder(eqx.Module):
-    """$r_i = f_{obs}(t_i, y_i)$: the representation of one observation.
+    """$r_i = f_{obs}(t_i, y_i)$: the representation of one observation, or of each of many.
 
     A missing value enters as 0, and with `marks_gaps` a flag for each value says whether it is.
     """
@@ -37,10 +37,10 @@ class ObservationEncoder(eqx.Module):
 
     def __call__(
         self,
-        t: Float[Array, ""],
-        y: Float[Array, " observation"],
-        gaps: Bool[Array, " observation"] | None = None,
-    ) -> Float[Array, " representation"]:
+        t: Float[Array, "*time"],
+        y: Float[Array, "*time observation"],
+        gaps: Bool[Array, "*time observation"] | None = None,
+    ) -> Float[Array, "*time representation"]:
         if gaps is not None:
             if not self.marks_gaps:
                 raise UserError(
@@ -48,7 +48,7 @@ class ObservationEncoder(eqx.Module):
                     "points with a gap, or build it with marks_gaps=True."
                 )
             y = jnp.where(gaps, 0.0, y)
-        parts = [t[None], y]
+        parts = [t[..., None], y]
         if self.marks_gaps:
             parts.append(jnp.zeros_like(y) if gaps is None else gaps.astype(y.dtype))
-        return self.mlp(jnp.concatenate(parts))
+        return self.mlp(jnp.concatenate(parts, axis=-1))

@@ -6,15 +6,15 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 from numpyro.distributions import Normal
 
-from lupi.compilation import compiled
 from lupi.data.observations import Observations
+from lupi.data.split import Split
 from lupi.errors import UserError
 from lupi.models.aggregator import MeanLogSumExp
 from lupi.models.decoder import Decoder
 from lupi.models.global_latent import GlobalLatent
 from lupi.models.initial_state import InitialState
 from lupi.models.latent_ode import LatentODE
-from lupi.models.layers import scale_weights
+from lupi.models.layers import scale_weights, split_key
 from lupi.models.observation_encoder import ObservationEncoder
 from lupi.models.privileged_encoder import PrivilegedEncoder
 from lupi.models.residual_aggregator import ResidualAggregator
@@ -50,10 +50,7 @@ class NeuralODEProcess(eqx.Module):
 
     def represent(self, observations: Observations) -> Float[Array, " aggregate"]:
         """$r_X$: one representation of all real observations."""
-        representations = jax.vmap(self.observation_encoder)(
-            observations.ts, observations.ys, observations.gaps
-        )
-        return self.aggregator(representations, observations.mask)
+        return self.aggregator(self._encode(observations), observations.mask)
 
     def infer(self, observations: Observations) -> Normal:
         r"""$q'(z | X) = q(z | X, \pi \leftarrow null)$: the global latent, from observations."""
@@ -67,11 +64,31 @@ class NeuralODEProcess(eqx.Module):
         For a process without privileged parts, and where no privileged value is known (all are
         NaN), this is `infer`.
         """
-        aggregate = self.represent(observations)
-        if self.privileged_encoder is not None and self.residual_aggregator is not None:
-            corrected = self.residual_aggregator(aggregate, self.privileged_encoder(privileged))
-            aggregate = jnp.where(jnp.isnan(privileged).all(), aggregate, corrected)
-        return self.global_latent(aggregate)
+        return self.global_latent(self._correct(self.represent(observations), privileged))
+
+    def infer_split(
+        self, split: Split, privileged: Float[Array, " privileged"]
+    ) -> tuple[Normal, Normal]:
+        r"""$q(z | T, \pi)$ and $q'(z | C)$ of a target and the context inside it.
+
+        As `infer_in_training` and `infer` give them, but each point is encoded once for both.
+        """
+        masks = jnp.stack([split.target.mask, split.context.mask])
+        target, context = self.aggregator(self._encode(split.target), masks)
+        both = self.global_latent(jnp.stack([self._correct(target, privileged), context]))
+        return Normal(both.loc[0], both.scale[0]), Normal(both.loc[1], both.scale[1])
+
+    def _encode(self, observations: Observations) -> Float[Array, "time representation"]:
+        return self.observation_encoder(observations.ts, observations.ys, observations.gaps)
+
+    def _correct(
+        self, aggregate: Float[Array, " aggregate"], privileged: Float[Array, " privileged"]
+    ) -> Float[Array, " aggregate"]:
+        """A representation, corrected by privileged information where there is any."""
+        if self.privileged_encoder is None or self.residual_aggregator is None:
+            return aggregate
+        corrected = self.residual_aggregator(aggregate, self.privileged_encoder(privileged))
+        return jnp.where(jnp.isnan(privileged).all(), aggregate, corrected)
 
     def decode(
         self,
@@ -88,10 +105,7 @@ class NeuralODEProcess(eqx.Module):
         latent_states = self.latent_ode(
             self.initial_state(global_latent), global_latent, ts, horizon=horizon
         )
-        decoded = jax.vmap(self.decoder, in_axes=(0, None))(latent_states, global_latent)
-        # Anew from its arrays: a distribution that comes out of a vmap still has the shape it had
-        # inside, and would draw one noise for all times.
-        return Normal(decoded.loc, decoded.scale)
+        return self.decoder(latent_states, global_latent)
 
     def with_solver_steps(self, steps: int) -> "NeuralODEProcess":
         """The same process, its latent ODE solved in this many steps for each unit of time."""
@@ -115,7 +129,7 @@ def build_process(settings: ProcessSettings, *, key: PRNGKeyArray) -> NeuralODEP
     The weights of a part depend on `key` and that part's sizes alone, so processes with and
     without privileged information start from the same weights in all they share.
     """
-    keys = iter(jax.random.split(key, 7))
+    keys = iter(split_key(key, 7))
     hidden = {"hidden_size": settings.hidden_size}
     represented = hidden | {"representation_size": settings.representation_size}
     aggregate_size = MeanLogSumExp.size(settings.representation_size)
@@ -168,8 +182,7 @@ def build_process(settings: ProcessSettings, *, key: PRNGKeyArray) -> NeuralODEP
         privileged_encoder=privileged_encoder,
         residual_aggregator=residual_aggregator,
     )
-    # In one piece: layer by layer, every shape would be compiled apart.
-    return compiled(scale_weights, brief=True)(process, settings.initial_gain)
+    return scale_weights(process, settings.initial_gain)
 
 
 def num_parameters(process: eqx.Module) -> int:

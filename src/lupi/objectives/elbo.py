@@ -29,8 +29,7 @@ class Elbo(eqx.Module):
         key: PRNGKeyArray,
     ) -> tuple[Float[Array, ""], dict[str, Float[Array, ""]]]:
         """The loss (the negative bound) of one task, and the terms it is made of."""
-        posterior = process.infer_in_training(split.target, privileged)
-        prior = process.infer(split.context)
+        posterior, prior = process.infer_split(split, privileged)
         global_latent = posterior.sample(key)
         # Padding may hold any time, and the solver goes as far as the last one it is given.
         ts = jnp.where(split.target.mask, split.target.ts, 0.0)
