@@ -12,7 +12,6 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from pydantic import ValidationError
 
@@ -217,8 +216,12 @@ class Forecaster:
             # The same random numbers for every series: none depends on what stands beside it.
             prediction = predict(
                 fitted.process,
-                jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), task.observations),
-                jnp.asarray(model_times, np.float32),
+                *jax.device_put(
+                    (
+                        jax.tree.map(lambda leaf: leaf[0], task.observations),
+                        np.asarray(model_times, np.float32),
+                    )
+                ),
                 num_samples=num_samples,
                 key=jax.random.key(seed),
             )

@@ -79,7 +79,7 @@ class Prediction(eqx.Module):
         self, levels: Float[Array, " level"]
     ) -> Float[Array, "level *task time observation"]:
         """The values below which the full distribution puts each share of its mass."""
-        return jnp.asarray(mixture_quantiles(self.decoded_means, self.decoded_scales, levels))
+        return jax.device_put(mixture_quantiles(self.decoded_means, self.decoded_scales, levels))
 
     def interval(
         self, *, coverage: float

@@ -3,7 +3,6 @@
 import math
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
@@ -25,10 +24,13 @@ def generate_tasks(
     The model sees times divided by `time_unit`; the paper shows it a horizon of 10 as [0, 1].
     """
     trajectories = simulate(system, times, num_tasks, key=key)
-    ts = jnp.asarray(trajectories.times / time_unit, dtype=float)
-    ts = jnp.broadcast_to(ts, (num_tasks, ts.size))
-    observations = Observations(ts, jnp.asarray(trajectories.observed, dtype=float))
-    return Task(observations, jnp.asarray(trajectories.privileged, dtype=float))
+    shape = trajectories.observed.shape[:2]
+    ts = np.broadcast_to(trajectories.times / time_unit, shape)
+    # Not by jax.numpy, which would compile something for every shape.
+    ts, ys, mask, privileged = jax.device_put(
+        (ts, trajectories.observed, np.ones(shape, bool), trajectories.privileged)
+    )
+    return Task(Observations(ts, ys, mask), privileged)
 
 
 GRID = 1000

@@ -1,7 +1,6 @@
 """From original units to the model's and back."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 from pydantic import BaseModel, ConfigDict
@@ -120,7 +119,7 @@ def to_tasks(
         gaps = np.zeros(ys.shape, bool)
         gaps[series, position] = missing
     privileged = normalisation.to_model_privileged(table.privileged).astype(np.float32)
-    ts, ys, mask, gaps, privileged = jax.tree.map(jnp.asarray, (ts, ys, mask, gaps, privileged))
+    ts, ys, mask, gaps, privileged = jax.device_put((ts, ys, mask, gaps, privileged))
     return Task(Observations(ts, ys, mask, gaps), privileged)
 
 

@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
@@ -55,5 +54,5 @@ def make_data(task: PaperTask, settings: RunSettings, *, key: PRNGKeyArray) -> R
 def _select(tasks: Task, systems: slice, times: np.ndarray) -> Task:
     # NumPy: jax.numpy would compile a selection for every shape.
     tasks = jax.device_get(tasks)
-    observations = jax.tree.map(lambda leaf: jnp.asarray(leaf[systems, times]), tasks.observations)
-    return Task(observations, jnp.asarray(tasks.privileged[systems]))
+    observations = jax.tree.map(lambda leaf: leaf[systems, times], tasks.observations)
+    return Task(*jax.device_put((observations, tasks.privileged[systems])))

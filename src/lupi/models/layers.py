@@ -13,6 +13,16 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from lupi.compilation import compiled
 
 
+def split_key(key: PRNGKeyArray, number: int) -> tuple[PRNGKeyArray, ...]:
+    """The keys of `jax.random.split`, up to eight."""
+    # It would be compiled for every number; but the first keys are the same whatever the number.
+    return compiled(_split_in_eight, brief=True)(key)[:number]
+
+
+def _split_in_eight(key: PRNGKeyArray) -> tuple[PRNGKeyArray, ...]:
+    return tuple(jax.random.split(key, 8))
+
+
 class Linear(eqx.Module):
     """A linear layer along the last axis of its inputs.
 
@@ -25,7 +35,7 @@ class Linear(eqx.Module):
 
     def __init__(self, in_size: int, out_size: int, *, key: PRNGKeyArray):
         """Weights and biases as PyTorch draws them: uniform, up to 1 / sqrt(in_size)."""
-        weight_key, bias_key = jax.random.split(key)
+        weight_key, bias_key = split_key(key, 2)
         limit = 1 / math.sqrt(in_size)
         self.weight = _draw((out_size, in_size), limit, key=weight_key)
         self.bias = _draw((out_size,), limit, key=bias_key)
@@ -46,9 +56,13 @@ def _draw(shape: tuple[int, ...], limit: float, *, key: PRNGKeyArray) -> Float[A
     size = math.prod(shape)
     # One of few sizes, and cut by NumPy: every other shape would be compiled apart.
     draws = compiled(_uniform, brief=True)(key, max(1024, 1 << (size - 1).bit_length()))
-    if not isinstance(draws, Tracer):
-        draws = np.asarray(draws)
-    return jnp.asarray(limit * draws[:size].reshape(shape))
+    return jax.device_put(limit * _for_numpy(draws)[:size].reshape(shape))
+
+
+def _for_numpy(array: Array) -> Array | np.ndarray:
+    """An array on which arithmetic is NumPy's, unless it is traced: JAX would compile it for every
+    shape."""
+    return array if isinstance(array, Tracer) else np.asarray(array)
 
 
 def _uniform(key: PRNGKeyArray, size: int) -> Float[Array, " size"]:
@@ -69,7 +83,7 @@ class MLP(eqx.Module):
         key: PRNGKeyArray,
     ):
         """`sizes`: of the input, of the hidden layers, of the output."""
-        keys = jax.random.split(key, len(sizes) - 1)
+        keys = split_key(key, len(sizes) - 1)
         pairs = zip(sizes[:-1], sizes[1:], keys, strict=True)
         self.layers = tuple(Linear(a, b, key=key) for a, b, key in pairs)
         self.activation = activation
@@ -117,6 +131,7 @@ def scale_weights(module: eqx.Module, gain: float):
     def scale(layer):
         if not isinstance(layer, Linear):
             return layer
-        return eqx.tree_at(lambda linear: linear.weight, layer, layer.weight * gain)
+        weight = jax.device_put(gain * _for_numpy(layer.weight))
+        return eqx.tree_at(lambda linear: linear.weight, layer, weight)
 
     return jax.tree.map(scale, module, is_leaf=lambda node: isinstance(node, Linear))

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from pydantic import ValidationError
 
@@ -66,7 +65,7 @@ def with_weights(settings: ProcessSettings, arrays: Mapping[str, np.ndarray]) ->
     """The process of these settings with these weights."""
     template = _template(settings)
     weights = jax.tree_util.tree_map_with_path(
-        lambda path, leaf: jnp.asarray(arrays[_name(path)]) if hasattr(leaf, "shape") else None,
+        lambda path, leaf: jax.device_put(arrays[_name(path)]) if hasattr(leaf, "shape") else None,
         template,
     )
     return eqx.combine(weights, template)

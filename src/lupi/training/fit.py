@@ -227,7 +227,7 @@ def _is_array(leaf) -> bool:
 
 
 def _member(stacked, i: int):
-    return jax.tree.map(lambda leaf: jnp.asarray(leaf[i]), stacked)
+    return jax.device_put(jax.tree.map(lambda leaf: leaf[i], stacked))
 
 
 def _check_tasks(process: NeuralODEProcess, tasks: Task, part: str) -> None:
