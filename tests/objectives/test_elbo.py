@@ -82,7 +82,8 @@ def test_dropping_the_privileged_parts_gives_the_objective_without_them(lupi, no
 
 
 def test_the_kl_is_zero_when_context_and_target_are_one_set(nopi, split):
-    _, terms = Elbo()(nopi, Split(split.target, split.target.mask), PRIVILEGED, key=jax.random.key(0))
+    whole = Split(split.target, split.target.mask)
+    _, terms = Elbo()(nopi, whole, PRIVILEGED, key=jax.random.key(0))
     assert float(terms["kl"]) == pytest.approx(0.0, abs=1e-5)
 
 

@@ -44,16 +44,45 @@ def test_bad_times_are_refused(times, message):
         simulate(FAMILY, np.array(times), 1, key=jax.random.key(0))
 
 
+class Explosion(System):
+    """x' = x^2, whose solution x0 / (1 - x0 t) ends at t = 1 / x0."""
+
+    observed = ("x",)
+    x: Parameter = 1.0
+
+    def initial_state(self):
+        return jnp.stack([self.x])
+
+    def vector_field(self, time, state):
+        return state**2
+
+
 def test_a_system_that_blows_up_is_an_error_that_says_how_many():
-    class Explosion(System):
+    family, key = Explosion(x=Uniform(0.2, 0.8), privileged=("x",)), jax.random.key(0)
+    at_half = simulate(family, np.array([0.0, 1.0]), 20, key=key)
+    starts = at_half.privileged[:, 0]
+    np.testing.assert_allclose(at_half.observed[:, 1, 0], starts / (1 - starts), rtol=1e-8)
+    failing = (starts > 0.5).sum()
+    assert 0 < failing < 20
+    with pytest.raises(UserError, match=f"{failing} of 20 systems could not be integrated"):
+        simulate(family, np.array([0.0, 2.0]), 20, key=key)
+
+
+def test_systems_that_are_stiff_at_other_times_are_all_solved_exactly():
+    class Turn(System):
+        """x' = -(x - cos t) * rate, slow or fast, from 0."""
+
         observed = ("x",)
-        x: Parameter = 1.0
+        rate: Parameter = 1.0
 
         def initial_state(self):
-            return jnp.stack([self.x])
+            return jnp.zeros(1)
 
         def vector_field(self, time, state):
-            return state**2
+            return -self.rate * (state - jnp.cos(time))
 
-    with pytest.raises(UserError, match="3 of 3 systems could not be integrated"):
-        simulate(Explosion(), np.array([0.0, 2.0]), 3, key=jax.random.key(0))
+    family, times = Turn(rate=Uniform(0.1, 100.0), privileged=("rate",)), np.linspace(0, 5, 11)
+    found = simulate(family, times, 30, key=jax.random.key(0))
+    rate = found.privileged
+    exact = rate * (rate * np.cos(times) + np.sin(times) - rate * np.exp(-rate * times))
+    np.testing.assert_allclose(found.observed[..., 0], exact / (1 + rate**2), atol=1e-8)

@@ -58,7 +58,7 @@ def _random_ranks(mask: Bool[Array, " time"], *, key: PRNGKeyArray) -> Int[Array
     return jnp.zeros_like(order).at[order].set(jnp.arange(order.size))
 
 
-def _random_sizes(ranges: Sequence[SizeRange], *, keys: Key[Array, " range"]) -> Int[Array, " range"]:
+def _random_sizes(ranges: Sequence[SizeRange], *, keys: Key[Array, " _"]) -> Int[Array, " _"]:
     """A size from each range."""
     smallest, largest = jnp.array(ranges).T
     # Mapped, not one by one: every use of the generator is compiled apart.

@@ -99,7 +99,7 @@ def _solve_together(members, times):
         max_steps=100_000,
         throw=False,
     )
-    states = jnp.swapaxes(solution.ys, 0, 1)
+    states = jnp.swapaxes(jnp.asarray(solution.ys), 0, 1)
     return states, jnp.broadcast_to(solution.result == diffrax.RESULTS.successful, len(states))
 
 
