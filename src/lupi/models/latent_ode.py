@@ -1,13 +1,14 @@
 """Part 7: the latent states over time."""
 
 import copy
+from functools import partial
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from lupi.models.layers import MLP, softplus
+from lupi.models.layers import MLP, Linear, softplus
 
 
 class LatentODE(eqx.Module):
@@ -78,8 +79,7 @@ class LatentODE(eqx.Module):
         to_slope = (of_state @ last.weight).T
         drift = of_state @ last.bias + of_time[:, 0]
 
-        def hidden(a):
-            return softplus(second(softplus(a)))
+        hidden = partial(_hidden, second)
 
         def step(carry, _):
             a, total = carry
@@ -99,6 +99,12 @@ class LatentODE(eqx.Module):
         states = initial_state + dt * (totals @ last.weight.T + steps * last.bias)
         slopes = dt * last(at_nodes)
         return _hermite(ts / dt, states, slopes)
+
+
+@jax.jit  # traced once for all the stages of a step
+def _hidden(layer: Linear, a: Float[Array, " hidden"]) -> Float[Array, " hidden"]:
+    """The second hidden layer, from the input of the first."""
+    return softplus(layer(softplus(a)))
 
 
 def _hermite(

@@ -286,6 +286,18 @@ def _chunks(total: int, largest: int) -> Iterator[tuple[int, int]]:
         yield start, min(start + length, total)
 
 
+def _mapped(function: Callable) -> Callable:
+    """`jax.vmap`, but an axis of length one is taken off: much less is then traced and compiled."""
+
+    def call(*arguments):
+        if {leaf.shape[0] for leaf in jax.tree.leaves(arguments)} != {1}:
+            return jax.vmap(function)(*arguments)
+        result = function(*jax.tree.map(lambda leaf: leaf[0], arguments))
+        return jax.tree.map(lambda leaf: leaf[None], result)
+
+    return call
+
+
 class _Loop(NamedTuple):
     """What is compiled into the loop."""
 
@@ -312,7 +324,7 @@ class _Loop(NamedTuple):
         """The loss of each task and its terms."""
         process = eqx.combine(weights, self.structure)
         process = process.with_solver_steps(self.settings.solver_steps)
-        losses, terms = jax.vmap(lambda s, p, k: self.objective(process, s, p, key=k))(*parts)
+        losses, terms = _mapped(lambda s, p, k: self.objective(process, s, p, key=k))(*parts)
         return {"loss": losses} | terms
 
 
@@ -352,7 +364,7 @@ def _run_steps(loop: _Loop, weights, state, tasks: Task, key_data):
         (weights, state), terms = jax.lax.scan(step, (weights, state), batches)
         return weights, state, terms
 
-    return jax.vmap(run)(weights, state, tasks, key_data)
+    return _mapped(run)(weights, state, tasks, key_data)
 
 
 def _validate(loop: _Loop, weights, tasks: Task, key_data):
@@ -363,4 +375,4 @@ def _validate(loop: _Loop, weights, tasks: Task, key_data):
         parts = loop.split(tasks, jax.random.split(key, len(tasks)))
         return jax.tree.map(jnp.mean, loop.losses(weights, parts))
 
-    return jax.vmap(one)(weights, tasks, key_data)
+    return _mapped(one)(weights, tasks, key_data)
