@@ -36,7 +36,6 @@ WORKER_ENVIRONMENT = {
     "NPROC": "1",
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
     "OMP_NUM_THREADS": "1",
-    "MALLOC_ARENA_MAX": "1",
     # Compiled once, used by all workers and by the next command. Functions with error callbacks,
     # diffrax's, cannot be kept: a failing simulation gives NaN instead, and `simulate` says so.
     "JAX_COMPILATION_CACHE_DIR": os.environ.get("JAX_COMPILATION_CACHE_DIR", str(CACHE)),
