@@ -55,6 +55,16 @@ def test_help_and_version_import_nothing_heavy():
     assert run("--version").stdout.strip() == "lupi 0.1.0"
 
 
+def test_training_and_forecasting_import_nothing_that_only_others_need():
+    script = (
+        "import sys, lupi.forecaster, lupi.experiments;"
+        "unused = {'diffrax', 'scoringrules', 'scipy.stats', 'matplotlib'} & set(sys.modules);"
+        "assert not unused, unused"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_quick_run_prints_the_table_and_the_claims_and_a_second_one_goes_on(
     tmp_path, monkeypatch, capsys
 ):

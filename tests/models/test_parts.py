@@ -5,7 +5,7 @@ import pytest
 from scipy.special import logsumexp
 
 from lupi.models import LatentODE, MeanLogSumExp, num_parameters
-from lupi.models.layers import softplus
+from lupi.models.layers import softplus, split_key
 
 
 def test_parameter_counts_are_the_papers(lupi, nopi):
@@ -22,6 +22,22 @@ def test_the_aggregate_is_the_mean_and_the_logsumexp_of_the_real_points():
     expected = np.concatenate([values[mask].mean(axis=0), logsumexp(values[mask], axis=0)])
     found = MeanLogSumExp()(jnp.array(values), jnp.array(mask))
     np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_several_sets_of_the_same_points_aggregate_as_each_does_alone():
+    values = jnp.array(np.random.default_rng(0).normal(size=(6, 3)), jnp.float32)
+    masks = jnp.array([[True] * 6, [True, False] * 3, [False] * 6])
+    together = MeanLogSumExp()(values, masks)
+    for mask, found in zip(masks, together, strict=True):
+        np.testing.assert_allclose(found, MeanLogSumExp()(values, mask), rtol=1e-6)
+
+
+def test_keys_are_those_of_jax_whatever_their_number():
+    key = jax.random.key(5)
+    for number in range(1, 9):
+        expected = jax.random.key_data(jax.random.split(key, number))
+        found = [jax.random.key_data(part) for part in split_key(key, number)]
+        np.testing.assert_array_equal(np.stack(found), expected)
 
 
 def test_an_empty_set_aggregates_to_zero_with_finite_gradients():
