@@ -15,11 +15,11 @@ from lupi.data.writing import write_table
 from lupi.errors import UserError
 from lupi.judging import judge
 from lupi.models import ProcessOptions
-from lupi.presets import ForecasterTraining
+from lupi.presets import ForecasterProcess, ForecasterTraining
 
 COLUMNS = {"series": "run", "time": "t", "observed": ["x", "y"], "privileged": ["k"]}
 SMALL = lupi.ForecasterSettings(
-    process=ProcessOptions(hidden_size=8, representation_size=8, marks_gaps=True),
+    process=ForecasterProcess(hidden_size=8, representation_size=8),
     train=ForecasterTraining(epochs=3, batch_size=4, context_sizes=(2, 5), keep_best=True),
 )
 
@@ -237,6 +237,14 @@ def test_observations_and_times_that_make_no_sense_are_refused(
 ):
     with pytest.raises(UserError, match=message):
         trained.predict(observations, times)
+
+
+def test_one_setting_of_the_process_leaves_the_presets_others():
+    default = lupi.ForecasterSettings().process
+    wider = lupi.ForecasterSettings(process=ForecasterProcess(hidden_size=64)).process
+    assert wider == default.model_copy(update={"hidden_size": 64})
+    paper = lupi.ForecasterSettings.preset("paper").process
+    assert paper.model_dump() == ProcessOptions(marks_gaps=True).model_dump()
 
 
 def test_an_untrained_forecaster_says_so():

@@ -14,12 +14,11 @@ TRAIN = """
 import sys
 import numpy as np, pandas as pd, lupi
 from lupi import forecaster
-from lupi.models import ProcessOptions
-from lupi.presets import ForecasterTraining
+from lupi.presets import ForecasterProcess, ForecasterTraining
 folder, epochs = sys.argv[1], int(sys.argv[2])
 forecaster.SECONDS_BETWEEN_CHECKPOINTS = 0.0
 settings = lupi.ForecasterSettings(
-    process=ProcessOptions(hidden_size=8, representation_size=8, marks_gaps=True),
+    process=ForecasterProcess(hidden_size=8, representation_size=8),
     train=ForecasterTraining(epochs=epochs, batch_size=4, context_sizes=(2, 5)),
 )
 runs = pd.read_csv("runs.csv")

@@ -6,11 +6,23 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from lupi.errors import UserError
 from lupi.models import ProcessOptions
+from lupi.models.settings import Size
 from lupi.training import TrainingSettings
 from lupi.training.settings import Sizes
 
 STEPS, MOST_EPOCHS = 20_000, 2_000
 """Of training, unless the settings say how many epochs."""
+
+
+class ForecasterProcess(ProcessOptions):
+    """What a forecaster's process is like: as `ProcessOptions`, with defaults for data of all
+    kinds."""
+
+    hidden_size: Size = 32
+    representation_size: Size = 32
+    min_latent_scale: float = Field(default=0.01, ge=0, lt=1)
+    min_observation_scale: float = Field(default=0.02, ge=0, lt=1)
+    marks_gaps: bool = True
 
 
 class ForecasterTraining(TrainingSettings):
@@ -39,13 +51,7 @@ class ForecasterSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    process: ProcessOptions = ProcessOptions(
-        hidden_size=32,
-        representation_size=32,
-        min_latent_scale=0.01,
-        min_observation_scale=0.02,
-        marks_gaps=True,
-    )
+    process: ForecasterProcess = ForecasterProcess()
     train: ForecasterTraining = ForecasterTraining()
     validation_share: float = Field(default=0.1, gt=0, lt=1)
     """Of the series, chosen at random: not trained on, to see when training is best."""
@@ -60,6 +66,7 @@ class ForecasterSettings(BaseModel):
         if name == "default":
             return cls()
         if name == "paper":
-            paper = ForecasterTraining.model_validate(TrainingSettings().model_dump())
-            return cls(process=ProcessOptions(marks_gaps=True), train=paper)
+            process = ForecasterProcess.model_validate(ProcessOptions(marks_gaps=True).model_dump())
+            train = ForecasterTraining.model_validate(TrainingSettings().model_dump())
+            return cls(process=process, train=train)
         raise UserError(f"there is no preset {name!r}: expected 'default' or 'paper'.")
