@@ -254,6 +254,21 @@ def test_an_untrained_forecaster_says_so():
         lupi.Forecaster("fast")
 
 
+def test_columns_that_would_collide_in_a_forecast_are_refused_before_training():
+    runs = RUNS.rename(columns={"y": "x_std"})
+    tasks = lupi.read_tasks(runs, series="run", time="t", observed=["x", "x_std"])
+    with pytest.raises(UserError, match="x_std would be there twice: rename it"):
+        lupi.Forecaster(SMALL).fit(tasks)
+
+
+def test_a_checkpoint_of_another_version_is_refused(tmp_path, monkeypatch):
+    tasks = lupi.read_tasks(RUNS, **COLUMNS)
+    lupi.Forecaster(SMALL).fit(tasks, checkpoint=tmp_path / "half")
+    monkeypatch.setattr(forecaster_module, "version", lambda name: "9.9")
+    with pytest.raises(UserError, match=r"versions.jax was .*, is '9.9'"):
+        lupi.Forecaster(SMALL).fit(tasks, checkpoint=tmp_path / "half")
+
+
 def test_one_series_is_not_enough_to_train_on():
     with pytest.raises(UserError, match="there is 1 series, training needs at least 2"):
         lupi.Forecaster().fit(lupi.read_tasks(NEW, series="run", time="t", observed="x"))

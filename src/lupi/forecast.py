@@ -16,6 +16,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+def forecast_columns(columns: Columns) -> list[str]:
+    """The names of a forecast's columns as a table: series, time, four for each observed column."""
+    names = [name for name in (columns.series, columns.time) if name is not None]
+    for name in columns.observed:
+        names += [name, f"{name}_std", f"{name}_lower", f"{name}_upper"]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise UserError(
+            f"a forecast has a mean, `_std`, `_lower` and `_upper` for each observed column, so "
+            f"{', '.join(twice)} would be there twice: rename it in the table."
+        )
+    return names
+
+
 @dataclass(frozen=True)
 class Forecast:
     """The distribution of each observed column at each time, of one or several series.
@@ -111,19 +125,12 @@ class Forecast:
         """Long format: series, time, and for each observed column mean, std, lower and upper."""
         import pandas as pd
 
-        lower, upper = self.interval(coverage=coverage)
-        columns: dict[str, Any] = {}
-        if self.columns.series is not None:
-            columns[self.columns.series] = self.labels
-        dates = self.columns.datetime
-        columns[self.columns.time] = pd.DatetimeIndex(self.times) if dates else self.times
-        mean, std = self.mean, self.std
-        for i, name in enumerate(self.columns.observed):
-            columns[name] = mean[:, i]
-            columns[f"{name}_std"] = std[:, i]
-            columns[f"{name}_lower"] = lower[:, i]
-            columns[f"{name}_upper"] = upper[:, i]
-        return pd.DataFrame(columns)
+        columns: list[Any] = [] if self.columns.series is None else [self.labels]
+        columns.append(pd.DatetimeIndex(self.times) if self.columns.datetime else self.times)
+        parts = self.mean, self.std, *self.interval(coverage=coverage)
+        for i in range(len(self.columns.observed)):
+            columns += [part[:, i] for part in parts]
+        return pd.DataFrame(dict(zip(forecast_columns(self.columns), columns, strict=True)))
 
     def to_xarray(self) -> "xr.Dataset":
         """Means, standard deviations and samples over the dimensions row, observed and sample."""

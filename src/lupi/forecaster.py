@@ -21,7 +21,7 @@ from lupi.data.parsing import parse_times
 from lupi.data.reading import column_names, read_tasks
 from lupi.data.series_table import Columns, SeriesTable, original_times
 from lupi.errors import UserError
-from lupi.forecast import Forecast
+from lupi.forecast import Forecast, forecast_columns
 from lupi.models import NeuralODEProcess, ProcessSettings, build_process
 from lupi.models.model_file import check_weights, weights_of, with_weights
 from lupi.prediction import predict
@@ -105,6 +105,7 @@ class Forecaster:
                 "with `lupi.read_tasks` first."
             )
         seed = _check_seed(seed)
+        forecast_columns(tasks.columns)  # before hours of training, not after
         training, validation = _hold_out(tasks, self.settings.num_validation(len(tasks)), seed)
         normalisation = Normalisation.of(training)
         process_settings = ProcessSettings.model_validate(
@@ -125,6 +126,8 @@ class Forecaster:
             "settings": self.settings.model_dump(mode="json"),
             "data": tasks.fingerprint(),
             "seed": seed,
+            # Another version may round otherwise, and the result would be that of neither.
+            "versions": {"lupi": version("lupi"), "jax": version("jax")},
         }
         started = time.monotonic()
         with show_epochs(settings.epochs) if progress else nullcontext() as show:
@@ -137,7 +140,7 @@ class Forecaster:
         provenance = {
             "data": {"fingerprint": identity["data"], "series": len(tasks), "gaps": gaps},
             "seed": seed,
-            "versions": {"lupi": version("lupi"), "jax": version("jax")},
+            "versions": identity["versions"],
             "python": platform.python_version(),
             "seconds": time.monotonic() - started,
             "epochs": state.epoch,
