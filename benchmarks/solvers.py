@@ -7,11 +7,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpyro.distributions import Normal
 
 from benchmarks.common import seconds_of, task_data, trained_process
 from lupi.compilation import OPTIMISED
 from lupi.data import draw_context, split_randomly
+from lupi.distributions import Normal
 from lupi.models import LatentODE, NeuralODEProcess
 from lupi.objectives import Elbo
 

@@ -24,10 +24,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib import cm, colormaps
 from matplotlib.colors import Normalize
-from numpyro.distributions import Uniform, kl_divergence
 
 import lupi
 from lupi import metrics
+from lupi.distributions import kl_divergence
 from lupi.models import num_parameters
 
 SMALL = os.environ.get("LUPI_EXAMPLE_SMALL") == "1"
@@ -79,7 +79,7 @@ keys = iter(jax.random.split(jax.random.key(0), 20))
 # what is known in training only.
 
 # %%
-family = lupi.DampedOscillators(k=Uniform(0.2, 1.0), c=1.0, privileged=("k",))
+family = lupi.DampedOscillators(k=lupi.Uniform(0.2, 1.0), c=1.0, privileged=("k",))
 
 # %% [markdown]
 # Let us look at the family. Stiffer springs swing faster. Notice where the curves differ: early.

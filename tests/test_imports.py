@@ -9,12 +9,22 @@ import lupi
 
 ROOT = Path(lupi.__file__).parent
 
-BASE = {"", "array_file", "compilation", "errors", "files", "names", "small_loops"}
+BASE = {
+    "",
+    "array_file",
+    "compilation",
+    "distributions",
+    "errors",
+    "files",
+    "names",
+    "small_loops",
+}
 """What anyone may import: the version, files, compiling, the error, names."""
 
 ALLOWED = {
     "array_file": set(),
     "compilation": set(),
+    "distributions": set(),
     "errors": set(),
     "files": set(),
     "names": set(),
@@ -54,6 +64,7 @@ ALLOWED = {
     "__main__": {"cli"},
     "__init__": {
         "data",
+        "distributions",
         "experiments",
         "forecast",
         "forecaster",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         split_randomly,
         summarise,
     )
+    from lupi.distributions import Uniform
     from lupi.errors import UserError
     from lupi.experiments import get_task
     from lupi.forecast import Forecast
@@ -60,6 +61,7 @@ _HOMES = {
     "System": "systems",
     "Task": "data",
     "TrainingSettings": "training",
+    "Uniform": "distributions",
     "UserError": "errors",
     "build_process": "models",
     "check_tasks": "data",
@@ -96,6 +98,7 @@ __all__ = [
     "System",
     "Task",
     "TrainingSettings",
+    "Uniform",
     "UserError",
     "build_process",
     "check_tasks",

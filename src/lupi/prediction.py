@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import equinox as eqx
 import jax
@@ -10,12 +11,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float, PRNGKeyArray
-from numpyro.distributions import Categorical, MixtureSameFamily, Normal
 
 from lupi.compilation import compiled
 from lupi.data import Observations
+from lupi.distributions import Normal
 from lupi.errors import UserError
 from lupi.models import NeuralODEProcess
+
+if TYPE_CHECKING:
+    from numpyro.distributions import MixtureSameFamily
 
 QUANTILE_STEPS = 40
 """Halvings of the bracket around a quantile: its error is then below float32's resolution."""
@@ -55,7 +59,8 @@ class Prediction(eqx.Module):
     @property
     def std(self) -> Float[Array, "*task time observation"]:
         """The standard deviation of the full distribution."""
-        return jnp.sqrt(self.full.variance)
+        variance = self.decoded_means.var(axis=-3) + (self.decoded_scales**2).mean(axis=-3)
+        return jnp.sqrt(variance)
 
     @property
     def std_of_means(self) -> Float[Array, "*task time observation"]:
@@ -68,8 +73,10 @@ class Prediction(eqx.Module):
         return Normal(self.mean, self.std_of_means)
 
     @property
-    def full(self) -> MixtureSameFamily:
-        """The full predictive distribution."""
+    def full(self) -> "MixtureSameFamily":
+        """The full predictive distribution, as one of numpyro's."""
+        from numpyro.distributions import Categorical, MixtureSameFamily, Normal
+
         means = jnp.moveaxis(self.decoded_means, -3, -1)
         scales = jnp.moveaxis(self.decoded_scales, -3, -1)
         weights = jnp.full(means.shape[-1], 1 / means.shape[-1])

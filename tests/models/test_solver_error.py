@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from numpyro.distributions import Normal
 
 from lupi.data import draw_context, generate_tasks
+from lupi.distributions import Normal
 from lupi.experiments.tasks import TASKS
 from lupi.models import load_process
 

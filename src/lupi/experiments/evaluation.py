@@ -5,10 +5,10 @@ from typing import NamedTuple
 import jax
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
-from numpyro.distributions import Normal
 
 from lupi.compilation import compiled
 from lupi.data import Observations, SizeRange, Task, draw_context
+from lupi.distributions import Normal
 from lupi.experiments.settings import EvaluationSettings
 from lupi.metrics import (
     Estimate,

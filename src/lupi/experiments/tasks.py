@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from numpyro.distributions import Uniform
-
+from lupi.distributions import Uniform
 from lupi.names import TASK_NAMES, check_name
 from lupi.systems import DampedOscillators, LotkaVolterra, System
 

@@ -4,8 +4,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
-from numpyro.distributions import Normal
 
+from lupi.distributions import Normal
 from lupi.models.layers import MLP
 
 

@@ -3,8 +3,8 @@
 import equinox as eqx
 import jax
 from jaxtyping import Array, Float, PRNGKeyArray
-from numpyro.distributions import Normal
 
+from lupi.distributions import Normal
 from lupi.models.layers import MLP, Linear, split_key
 
 

@@ -4,10 +4,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
-from numpyro.distributions import Normal
 
 from lupi.data.observations import Observations
 from lupi.data.split import Split
+from lupi.distributions import Normal
 from lupi.errors import UserError
 from lupi.models.aggregator import MeanLogSumExp
 from lupi.models.decoder import Decoder

@@ -3,9 +3,9 @@
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
-from numpyro.distributions import kl_divergence
 
 from lupi.data import Split
+from lupi.distributions import kl_divergence
 from lupi.models import NeuralODEProcess
 
 

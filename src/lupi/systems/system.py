@@ -8,15 +8,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
-from numpyro.distributions import Distribution
 
+from lupi.distributions import Distribution
 from lupi.errors import UserError
 
 if TYPE_CHECKING:
     Parameter = Any  # a member's methods see numbers, whatever its family's fields hold
 else:
     Parameter = float | Float[Array, "..."] | Distribution
-    """A number, or the distribution it is drawn from."""
+    """A number, or the distribution it is drawn from: one of `lupi.distributions` or of numpyro."""
 
 
 class System(eqx.Module):
@@ -29,7 +29,7 @@ class System(eqx.Module):
 
     ```python
     import jax.numpy as jnp
-    from numpyro.distributions import Uniform
+    from lupi.distributions import Uniform
     from lupi.systems import Parameter, System
 
     class Pendulum(System):
