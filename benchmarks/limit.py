@@ -93,12 +93,12 @@ def _step(batch_size: int) -> tuple[float, dict[str, dict[str, float]]]:
     settings = TrainingSettings(batch_size=batch_size)
     process = build_process(PROCESS, key=jax.random.key(0))
     weights, structure = eqx.partition(training._stack([process]), training._is_array)
-    loop = training._Loop(structure, Elbo(), settings)
+    loop = training._Loop(structure, Elbo(), settings, steps)
     tasks = training._stack([jax.device_get(task_data("stiffness", steps * batch_size))])
     keys = jax.random.split(jax.random.key(0), (1, steps * batch_size))
     arguments = (
         weights,
-        training._initial_state(weights, settings),
+        training._initial_state(weights, settings, steps),
         tasks,
         np.asarray(jax.random.key_data(keys)),
     )
@@ -124,7 +124,8 @@ def _profile(program: str, run, steps: int) -> dict[str, dict[str, float]]:
     Watching a kernel takes a fraction of a microsecond itself, as long as the smallest run: in a
     batch of one the shares lean towards kinds of many kernels.
     """
-    leaves = {
+    whole = set(re.findall(r"%(\S+) = .*xla_cpu_small_call", program))
+    leaves = whole | {
         name
         for name, operation in re.findall(r"%(\S+) = [^=]*? ([\w-]+)\(", program)
         if operation not in ("while", "call", "conditional")
@@ -140,6 +141,7 @@ def _profile(program: str, run, steps: int) -> dict[str, dict[str, float]]:
         if event.get("ph") == "X" and event["name"] in leaves:
             matching = (kind for kind, form in KINDS.items() if re.search(form, event["name"]))
             kind = next(matching, "sums, activations, copies")
+            kind = "loops compiled whole" if event["name"] in whole else kind
             times[kind] += event["dur"]
             kernels[kind] += 1
     return {
