@@ -4,8 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as theirs
+import pytest
 
 from lupi.distributions import Distribution, Normal, Uniform, kl_divergence
+from lupi.errors import UserError
 
 LOC, SCALE = jnp.array([-1.0, 0.0, 2.0]), jnp.array([0.1, 1.0, 3.0])
 
@@ -39,3 +41,9 @@ def test_uniform_numbers_are_numpyros_and_both_are_distributions():
         assert isinstance(distribution, Distribution)
     assert not isinstance(0.5, Distribution)
     assert not isinstance(jnp.zeros(()), Distribution)
+
+
+@pytest.mark.parametrize("ends", [(1.0, 0.2), (0.5, 0.5), (float("nan"), 1.0)])
+def test_ends_in_the_wrong_order_are_refused(ends):
+    with pytest.raises(UserError, match="a lower and a higher number"):
+        Uniform(*ends)

@@ -12,6 +12,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from lupi.errors import UserError
+
 
 @runtime_checkable
 class Distribution(Protocol):
@@ -27,6 +29,13 @@ class Uniform(eqx.Module):
 
     low: float
     high: float
+
+    def __check_init__(self):
+        if not self.low < self.high:
+            raise UserError(
+                f"Uniform needs a lower and a higher number, got {self.low} and {self.high}: swap "
+                "them, or give a plain number where nothing varies."
+            )
 
     def sample(self, key: PRNGKeyArray) -> Float[Array, ""]:
         """One number."""

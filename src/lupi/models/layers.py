@@ -14,7 +14,9 @@ from lupi.compilation import compiled
 
 
 def split_key(key: PRNGKeyArray, number: int) -> tuple[PRNGKeyArray, ...]:
-    """The keys of `jax.random.split`, up to eight."""
+    """The keys of `jax.random.split`."""
+    if number > 8:
+        return tuple(jax.random.split(key, number))
     # It would be compiled for every number; but the first keys are the same whatever the number.
     return compiled(_split_in_eight, brief=True)(key)[:number]
 
