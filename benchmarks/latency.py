@@ -49,7 +49,7 @@ def measure_latency() -> dict:
 
 
 def _predict_ms() -> dict[str, float]:
-    """9 context points, 64 samples, 100 times; two threads, as a user would have them."""
+    """9 context points, 64 samples, 100 times; one thread, a second one gains nothing."""
     process = trained_process("stiffness", "lupi")
     observations = task_data("stiffness", 1)[0].observations
     context = draw_context(observations, sizes=(9, 9), key=jax.random.key(0))
