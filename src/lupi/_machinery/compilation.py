@@ -27,16 +27,33 @@ SOON_READY: dict[str, bool | int] = {
 def compiled(function: Callable, *, brief: bool) -> Callable:
     """The function, compiled at its first call: to be ready soon if `brief`, else to run fast.
 
-    Arguments that are not arrays are compiled in. Inside another compiled function it becomes a
-    part of that one.
+    Arguments that are not arrays are compiled in. Inside another compiled, mapped or differentiated
+    function it becomes a part of that one; where none of its arguments depends on that function's
+    own, it is computed at once, while the other is traced.
     """
     options = SOON_READY if brief else OPTIMISED
     jit: Any = eqx.filter_jit  # whose types leave out the arguments of jax.jit
     jitted = jit(function, compiler_options=options)
 
     def call(*arguments):
-        # JAX refuses options inside another compiled function.
-        inside = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(arguments))
-        return function(*arguments) if inside else jitted(*arguments)
+        if is_traced(arguments):
+            return function(*arguments)
+        try:
+            return jitted(*arguments)
+        except ValueError as error:  # JAX refuses options inside another compiled function
+            if "compiler_options" not in str(error):
+                raise
+            with jax.ensure_compile_time_eval():
+                return jitted(*arguments)
 
     return call
+
+
+def is_traced(tree: Any) -> bool:
+    """Whether something in it is known only to a function that is being traced."""
+    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree))
+
+
+def padded_size(size: int, smallest: int) -> int:
+    """The next power of two, or `smallest`: of few sizes, so that few are compiled."""
+    return max(smallest, 1 << (size - 1).bit_length())

@@ -13,10 +13,10 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from lupi._machinery.files import write_atomically
 from lupi.errors import UserError
-from lupi.files import write_atomically
 
-FORMAT = 2
+FORMAT = 3
 """Raised when a file written before could no longer be read."""
 
 Header = dict[str, Any]
