@@ -1,31 +1,37 @@
-"""The process, its parts, and how to save and load it."""
+"""What predicts: the abstract predictor and process, each kind of process, and their files."""
 
-from lupi.models.aggregator import MeanLogSumExp
-from lupi.models.decoder import Decoder
-from lupi.models.global_latent import GlobalLatent
-from lupi.models.initial_state import InitialState
-from lupi.models.latent_ode import LatentODE
-from lupi.models.model_file import load_process, save_process
-from lupi.models.observation_encoder import ObservationEncoder
-from lupi.models.privileged_encoder import PrivilegedEncoder
-from lupi.models.process import NeuralODEProcess, build_process, num_parameters
-from lupi.models.residual_aggregator import ResidualAggregator
-from lupi.models.settings import ProcessOptions, ProcessSettings
+from lupi.models.conditional_process import ConditionalProcess, ConditionalProcessSettings
+from lupi.models.kinds import KINDS, AnyProcessSettings
+from lupi.models.mean_trajectory import MeanTrajectory
+from lupi.models.neural_ode_process import NeuralODEProcess, NeuralODEProcessSettings
+from lupi.models.parts.layers import MLP
+from lupi.models.prediction import Prediction
+from lupi.models.predictor import AbstractPredictor
+from lupi.models.process import AbstractProcess, Code, Sample, no_latent, num_parameters
+from lupi.models.process_file import load_process, save_process
+from lupi.models.settings import NetworkSettings, ProcessSettings, build_process
+from lupi.models.solving import solve
 
 __all__ = [
-    "Decoder",
-    "GlobalLatent",
-    "InitialState",
-    "LatentODE",
-    "MeanLogSumExp",
+    "KINDS",
+    "MLP",
+    "AbstractPredictor",
+    "AbstractProcess",
+    "AnyProcessSettings",
+    "Code",
+    "ConditionalProcess",
+    "ConditionalProcessSettings",
+    "MeanTrajectory",
+    "NetworkSettings",
     "NeuralODEProcess",
-    "ObservationEncoder",
-    "PrivilegedEncoder",
-    "ProcessOptions",
+    "NeuralODEProcessSettings",
+    "Prediction",
     "ProcessSettings",
-    "ResidualAggregator",
+    "Sample",
     "build_process",
     "load_process",
+    "no_latent",
     "num_parameters",
     "save_process",
+    "solve",
 ]

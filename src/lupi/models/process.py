@@ -1,190 +1,234 @@
-"""The eight parts, assembled."""
+"""What is trained: an encoder to a code, and a decoder of its samples."""
+
+import abc
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+import numpy as np
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 
 from lupi.data.observations import Observations
 from lupi.data.split import Split
-from lupi.distributions import Normal
-from lupi.errors import UserError
-from lupi.models.aggregator import MeanLogSumExp
-from lupi.models.decoder import Decoder
-from lupi.models.global_latent import GlobalLatent
-from lupi.models.initial_state import InitialState
-from lupi.models.latent_ode import LatentODE
-from lupi.models.layers import scale_weights, split_key
-from lupi.models.observation_encoder import ObservationEncoder
-from lupi.models.privileged_encoder import PrivilegedEncoder
-from lupi.models.residual_aggregator import ResidualAggregator
-from lupi.models.settings import ProcessSettings
+from lupi.distributions import AnyArray, Normal
+from lupi.models.prediction import Prediction
+from lupi.models.predictor import AbstractPredictor
+
+Self = TypeVar("Self", bound="AbstractProcess")
+
+SAMPLES_AT_ONCE = 256
+"""Samples of z decoded in one batch: all of thousands at once would take a third longer each."""
 
 
-class NeuralODEProcess(eqx.Module):
-    """A distribution over trajectories, conditioned on a few observations.
+class Code(eqx.Module):
+    """What a process makes of observations: all that its decoder will know of a system."""
 
-    With the two privileged parts it is the paper's LUPI model in training; without them it is
-    NoPI, and LUPI at test time. Any part may be replaced by another of the same call.
+    latent: Normal
+    """The distribution of z. A process without a latent has one of size 0 (`no_latent`), so that
+    its divergences are 0 and its samples empty, without a special case anywhere."""
+    deterministic: PyTree[Array] = ()
+    """What the decoder gets as it is, whatever z: a representation, or keys and values that it
+    looks up at each time it is asked for."""
+
+
+class Sample(eqx.Module):
+    """One possible system: a z, and the deterministic part of the code it was drawn from."""
+
+    latent: Float[AnyArray, " latent"]
+    deterministic: PyTree[Array] = ()
+
+
+def no_latent() -> Normal:
+    """The latent of a process that has none."""
+    return Normal(jnp.zeros(0), jnp.ones(0))
+
+
+class AbstractProcess(AbstractPredictor):
+    """A distribution over trajectories that is learnt: a predictor with an encoder and a decoder.
+
+    A process says how it represents single points, how it summarises sets of them as a `Code`, and
+    how it decodes a sample of a code. Everything else, from training to files, knows no more of it
+    than that. Its other fields are its parts; their weights are what is trained.
+
+    `key` is for parts that are random in training, such as dropout, each of which takes its own by
+    name (`key_for`); without a key they are not.
     """
 
-    observation_encoder: ObservationEncoder
-    aggregator: MeanLogSumExp
-    global_latent: GlobalLatent
-    initial_state: InitialState
-    latent_ode: LatentODE
-    decoder: Decoder
-    privileged_encoder: PrivilegedEncoder | None = None
-    residual_aggregator: ResidualAggregator | None = None
+    observation_size: eqx.AbstractVar[int]
+    """How many quantities are observed."""
+    privileged_size: eqx.AbstractVar[int]
+    """How many privileged values training can make use of; 0 where it makes use of none."""
 
-    def __check_init__(self):
-        if (self.privileged_encoder is None) != (self.residual_aggregator is None):
-            raise UserError(
-                "privileged_encoder and residual_aggregator come together: give both, or neither."
-            )
+    @abc.abstractmethod
+    def represent(self, observations: Observations, *, key: PRNGKeyArray | None) -> PyTree[Array]:
+        """Each point on its own, padding too: what does not depend on which points are in a set.
+
+        Training asks for two sets of the same points; this is computed once for both.
+        """
+
+    @abc.abstractmethod
+    def summarise(
+        self,
+        points: PyTree[Array],
+        mask: Bool[AnyArray, " time"],
+        privileged: Float[AnyArray, " privileged"],
+        *,
+        key: PRNGKeyArray | None,
+    ) -> Code:
+        """The code of the represented points that `mask` calls real, of which there may be none.
+
+        Privileged values are NaN where they are not known; where all are, as in every prediction,
+        they must have no influence.
+        """
+
+    @abc.abstractmethod
+    def decode(
+        self,
+        sample: Sample,
+        ts: Float[AnyArray, " time"],
+        *,
+        horizon: int = 1,
+        key: PRNGKeyArray | None = None,
+    ) -> Normal:
+        """$p(y | z, t)$ at each of the times: a Normal of shape (time, observation).
+
+        Times beyond 1, the end of what a process is trained on, come with a `horizon` (a whole
+        number) not below the last of them.
+        """
 
     @property
     def uses_privileged(self) -> bool:
         """Whether training can make use of privileged information."""
-        return self.privileged_encoder is not None
+        return self.privileged_size > 0
 
-    def represent(self, observations: Observations) -> Float[Array, " aggregate"]:
-        """$r_X$: one representation of all real observations."""
-        return self.aggregator(self._encode(observations), observations.mask)
-
-    def infer(self, observations: Observations) -> Normal:
-        r"""$q'(z | X) = q(z | X, \pi \leftarrow null)$: the global latent, from observations."""
-        return self.global_latent(self.represent(observations))
-
-    def infer_in_training(
-        self, observations: Observations, privileged: Float[Array, " privileged"]
-    ) -> Normal:
-        r"""$q(z | X, \pi)$: the global latent, from all that is known in training.
-
-        For a process without privileged parts, and where no privileged value is known (all are
-        NaN), this is `infer`.
-        """
-        return self.global_latent(self._correct(self.represent(observations), privileged))
-
-    def infer_split(
-        self, split: Split, privileged: Float[Array, " privileged"]
-    ) -> tuple[Normal, Normal]:
-        r"""$q(z | T, \pi)$ and $q'(z | C)$ of a target and the context inside it.
-
-        As `infer_in_training` and `infer` give them, but each point is encoded once for both.
-        """
-        masks = jnp.stack([split.target.mask, split.context.mask])
-        target, context = self.aggregator(self._encode(split.target), masks)
-        both = self.global_latent(jnp.stack([self._correct(target, privileged), context]))
-        return Normal(both.loc[0], both.scale[0]), Normal(both.loc[1], both.scale[1])
-
-    def _encode(self, observations: Observations) -> Float[Array, "time representation"]:
-        return self.observation_encoder(observations.ts, observations.ys, observations.gaps)
-
-    def _correct(
-        self, aggregate: Float[Array, " aggregate"], privileged: Float[Array, " privileged"]
-    ) -> Float[Array, " aggregate"]:
-        """A representation, corrected by privileged information where there is any."""
-        if self.privileged_encoder is None or self.residual_aggregator is None:
-            return aggregate
-        corrected = self.residual_aggregator(aggregate, self.privileged_encoder(privileged))
-        return jnp.where(jnp.isnan(privileged).all(), aggregate, corrected)
-
-    def decode(
+    def encode(
         self,
-        global_latent: Float[Array, " global_latent"],
-        ts: Float[Array, " time"],
+        observations: Observations,
+        privileged: Float[AnyArray, " privileged"] | None = None,
+        *,
+        key: PRNGKeyArray | None = None,
+    ) -> Code:
+        r"""The code of all real observations: $q'(z | X)$, or $q(z | X, \pi)$ with privileged
+        values."""
+        process = self.without_privileged() if privileged is None else self
+        size = process.privileged_size
+        values = np.full(size, np.nan, np.float32) if privileged is None else privileged[:size]
+        points = process.represent(observations, key=key)
+        return process.summarise(points, observations.mask, values, key=key)
+
+    def encode_split(
+        self,
+        split: Split,
+        privileged: Float[AnyArray, " privileged"],
+        *,
+        key: PRNGKeyArray | None = None,
+    ) -> tuple[Code, Code]:
+        r"""The codes of a target, $q(z | T, \pi)$, and of the context inside it, $q'(z | C)$.
+
+        As `encode` gives them, but each point is represented once for both.
+        """
+        points = self.represent(split.target, key=key)
+        masks = jnp.stack([split.target.mask, split.context.mask])
+        known = privileged[: self.privileged_size]
+        values = jnp.stack([known, jnp.full_like(known, jnp.nan)])
+        both = jax.vmap(lambda mask, value: self.summarise(points, mask, value, key=key))(
+            masks, values
+        )
+        return tuple(jax.tree.map(lambda leaf, i=i: leaf[i], both) for i in (0, 1))  # pyright: ignore[reportReturnType]
+
+    def predict(
+        self,
+        context: Observations,
+        times: Float[AnyArray, " time"],
+        *,
+        num_samples: int,
+        horizon: int,
+        key: PRNGKeyArray,
+    ) -> Prediction:
+        """Predict with z as the encoder gives it; `inference` has other ways to find it."""
+        code = self.encode(context)
+        return self.predict_from_code(
+            code, times, num_samples=num_samples, horizon=horizon, key=key
+        )
+
+    def predict_from_code(
+        self,
+        code: Code,
+        times: Float[AnyArray, " time"],
+        *,
+        num_samples: int,
+        horizon: int = 1,
+        key: PRNGKeyArray,
+    ) -> Prediction:
+        """Predict from a code, however it came about.
+
+        A sample is the same whatever the number of samples and of later times.
+        """
+        latent_key, noise_key = jax.random.split(key)
+        latents = code.latent.sample(latent_key, (num_samples,))
+        return self.predict_from_latents(
+            latents, code.deterministic, times, horizon=horizon, key=noise_key
+        )
+
+    def predict_from_latents(
+        self,
+        latents: Float[AnyArray, "sample latent"],
+        deterministic: PyTree[Array],
+        times: Float[AnyArray, " time"],
         *,
         horizon: int = 1,
-    ) -> Normal:
-        """$p(y | z, t)$ at each of the times: a Normal of shape (time, observation).
+        key: PRNGKeyArray,
+    ) -> Prediction:
+        """Predict from samples of z; `key` is for the noise of observing."""
 
-        Times beyond 1, the end of what a process is trained on, want a `horizon` (a whole number)
-        not below the last of them.
-        """
-        latent_states = self.latent_ode(
-            self.initial_state(global_latent), global_latent, ts, horizon=horizon
-        )
-        return self.decoder(latent_states, global_latent)
+        def one(latent):
+            return self.decode(Sample(latent, deterministic), times, horizon=horizon)
 
-    def with_solver_steps(self, steps: int) -> "NeuralODEProcess":
-        """The same process, its latent ODE solved in this many steps for each unit of time."""
-        return eqx.tree_at(lambda p: p.latent_ode, self, self.latent_ode.with_steps(steps))
+        if len(latents) <= SAMPLES_AT_ONCE:
+            decoded = jax.vmap(one)(latents)
+        else:
+            decoded = jax.lax.map(one, latents, batch_size=SAMPLES_AT_ONCE)
+        return Prediction(jnp.asarray(times), decoded.loc, decoded.scale, key)
 
-    def without_privileged(self) -> "NeuralODEProcess":
-        """The process at test time: the privileged parts taken off."""
-        return NeuralODEProcess(
-            observation_encoder=self.observation_encoder,
-            aggregator=self.aggregator,
-            global_latent=self.global_latent,
-            initial_state=self.initial_state,
-            latent_ode=self.latent_ode,
-            decoder=self.decoder,
-        )
+    def in_training(self: Self) -> Self:
+        """The process as training runs it, where parts of it run otherwise then."""
+        return _replace(self, TrainingForm, lambda part: part.in_training())
+
+    def without_privileged(self: Self) -> Self:
+        """The process at test time: what only privileged information needs taken off."""
+        return _replace(self, AbstractPrivilegedPart, lambda part: None)
 
 
-def build_process(settings: ProcessSettings, *, key: PRNGKeyArray) -> NeuralODEProcess:
-    """A process with fresh weights.
+class TrainingForm(eqx.Module):
+    """A part that is not quite the same in training, such as a solver of fewer steps."""
 
-    The weights of a part depend on `key` and that part's sizes alone, so processes with and
-    without privileged information start from the same weights in all they share.
-    """
-    keys = iter(split_key(key, 7))
-    hidden = {"hidden_size": settings.hidden_size}
-    represented = hidden | {"representation_size": settings.representation_size}
-    aggregate_size = MeanLogSumExp.size(settings.representation_size)
-    z_size, state_size = settings.global_latent_size, settings.latent_state_size
-    observation_encoder = ObservationEncoder(
-        settings.observation_size,
-        **represented,
-        marks_gaps=settings.marks_gaps,
-        key=next(keys),
+    @abc.abstractmethod
+    def in_training(self) -> eqx.Module:
+        """The part as training runs it."""
+
+
+class AbstractPrivilegedPart(eqx.Module):
+    """How privileged values correct the summary of a set of points: a field of a process."""
+
+    privileged_size: eqx.AbstractVar[int]
+    """How many values it takes."""
+
+    @abc.abstractmethod
+    def __call__(
+        self, summary: Float[Array, " summary"], privileged: Float[AnyArray, " privileged"]
+    ) -> Float[Array, " summary"]:
+        """The summary, corrected by what is known; NaN is not known, and if all are it stays."""
+
+
+def _replace(process: Any, kind: type, new) -> Any:
+    return jax.tree.map(
+        lambda node: new(node) if isinstance(node, kind) else node,
+        process,
+        is_leaf=lambda node: isinstance(node, kind),
     )
-    global_latent = GlobalLatent(
-        aggregate_size,
-        **hidden,
-        global_latent_size=z_size,
-        min_scale=settings.min_latent_scale,
-        key=next(keys),
-    )
-    initial_state = InitialState(z_size, **hidden, latent_state_size=state_size, key=next(keys))
-    latent_ode = LatentODE(
-        state_size,
-        global_latent_size=z_size,
-        **hidden,
-        steps_per_unit=settings.solver_steps,
-        key=next(keys),
-    )
-    decoder = Decoder(
-        state_size,
-        global_latent_size=z_size,
-        observation_size=settings.observation_size,
-        **hidden,
-        min_scale=settings.min_observation_scale,
-        key=next(keys),
-    )
-    privileged_encoder = residual_aggregator = None
-    if settings.privileged_size:
-        privileged_encoder = PrivilegedEncoder(
-            settings.privileged_size,
-            **represented,
-            marks_gaps=settings.marks_gaps,
-            key=next(keys),
-        )
-        residual_aggregator = ResidualAggregator(aggregate_size, **represented, key=next(keys))
-    process = NeuralODEProcess(
-        observation_encoder=observation_encoder,
-        aggregator=MeanLogSumExp(),
-        global_latent=global_latent,
-        initial_state=initial_state,
-        latent_ode=latent_ode,
-        decoder=decoder,
-        privileged_encoder=privileged_encoder,
-        residual_aggregator=residual_aggregator,
-    )
-    return scale_weights(process, settings.initial_gain)
 
 
 def num_parameters(process: eqx.Module) -> int:
     """How many numbers training adjusts."""
-    return sum(jnp.size(leaf) for leaf in jax.tree.leaves(eqx.filter(process, eqx.is_array)))
+    return sum(np.size(leaf) for leaf in jax.tree.leaves(eqx.filter(process, eqx.is_array)))

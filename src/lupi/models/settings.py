@@ -1,42 +1,76 @@
-"""The sizes of a process, as data."""
+"""What a process is like, as data."""
 
+import abc
 import math
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
+from jaxtyping import PRNGKeyArray
 from pydantic import BaseModel, ConfigDict, Field
+
+from lupi.errors import UserError
+from lupi.models.initialisation import initialise
+from lupi.models.process import AbstractProcess
 
 Size = Annotated[int, Field(ge=1, le=2**14)]
 """Bounded, so that a file cannot ask for a network that no memory holds."""
 
 
-class ProcessOptions(BaseModel):
-    """What a process is like, whatever the data. The sizes and scales are the paper's."""
+class ProcessSettings(BaseModel):
+    """What a kind of process is like, whatever the data; a subclass for each kind.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    A subclass gives its `kind` a default, which is its name in files, and says how it is built.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
+    )
+
+    kind: Any
+    """The name of the kind, a constant."""
+    uses_privileged: ClassVar[bool] = False
+    """Whether processes of this kind can make use of privileged values."""
+    initial_gain: float = Field(default=math.sqrt(3.0), gt=0)
+    """Factor on PyTorch's initial weights."""
+
+    @abc.abstractmethod
+    def build(self, observation_size: int, privileged_size: int) -> AbstractProcess:
+        """A process for data of these sizes, with shapes in the place of weights."""
+
+
+class NetworkSettings(ProcessSettings):
+    """What most kinds of process have in common. The sizes and scales are the paper's."""
 
     hidden_size: Size = 16
+    """Width of every hidden layer."""
     representation_size: Size = 16
-    global_latent_size: Size = 16
-    latent_state_size: Size = 16
+    """Numbers that stand for one observation."""
     marks_gaps: bool = False
-    """Whether the encoders are told which values are missing; without it observations must have no
-    gaps."""
-    min_latent_scale: float = Field(default=0.1, ge=0, lt=1)
+    """Whether missing values are marked; without it observations must have no gaps."""
     min_observation_scale: float = Field(default=0.1, ge=0, lt=1)
-    initial_gain: float = Field(default=math.sqrt(3.0), gt=0)
-    """On the initial weights U(-1/sqrt(n), 1/sqrt(n)) of Equinox, which are PyTorch's too.
+    """The least noise a prediction allows for, in standard deviations of the data."""
 
-    The paper does not speak of them; its code has 1. This gives a weight the variance 1/n, so that
-    a signal keeps its size from layer to layer. With 1, z hardly moves the decoder at first, and
-    on Lotka-Volterra most runs stay on that plateau for 100 epochs and more.
+
+def build_process(
+    settings: ProcessSettings,
+    *,
+    observation_size: int,
+    privileged_size: int = 0,
+    key: PRNGKeyArray,
+) -> AbstractProcess:
+    """A process with fresh weights, for data of these sizes.
+
+    The weights of a part depend on `key`, the name of the part and its sizes alone: processes with
+    and without privileged information start from the same weights in all they share.
     """
-    solver_steps: int = Field(default=56, ge=1, le=2**14)
-    """Of the latent ODE, for each unit of time, in predictions: their error is then below 1e-4."""
-
-
-class ProcessSettings(ProcessOptions):
-    """What `build_process` needs to know: a process's options, and the sizes of its data."""
-
-    observation_size: Size
-    privileged_size: int = Field(default=0, ge=0, le=2**14)
-    """How many privileged values each task has; 0 leaves the privileged parts out."""
+    if observation_size < 1 or privileged_size < 0:
+        raise UserError(
+            f"expected at least 1 observed quantity and 0 privileged ones, got {observation_size} "
+            f"and {privileged_size}: give the sizes of your data."
+        )
+    if privileged_size and not settings.uses_privileged:
+        raise UserError(
+            f"a {settings.kind} process makes no use of privileged values, but "
+            f"{privileged_size} were announced: build it with privileged_size=0."
+        )
+    process = settings.build(observation_size, privileged_size)
+    return initialise(process, gain=settings.initial_gain, key=key)

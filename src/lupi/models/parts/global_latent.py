@@ -2,10 +2,10 @@
 
 import equinox as eqx
 import jax
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 
 from lupi.distributions import Normal
-from lupi.models.layers import MLP, Linear, split_key
+from lupi.models.parts.layers import MLP, Linear
 
 
 class GlobalLatent(eqx.Module):
@@ -27,15 +27,14 @@ class GlobalLatent(eqx.Module):
         hidden_size: int,
         global_latent_size: int,
         min_scale: float,
-        key: PRNGKeyArray,
     ):
-        shared_key, mean_key, scale_key = split_key(key, 3)
-        self.shared = MLP((aggregate_size, hidden_size, hidden_size), key=shared_key)
-        self.mean = Linear(hidden_size, global_latent_size, key=mean_key)
-        self.scale = Linear(hidden_size, global_latent_size, key=scale_key)
+        sizes = (aggregate_size, hidden_size, hidden_size)
+        self.shared = MLP(sizes)
+        heads = {name: Linear(hidden_size, global_latent_size) for name in ("mean", "scale")}
+        self.mean, self.scale = heads["mean"], heads["scale"]
         self.min_scale = min_scale
 
-    def __call__(self, representation: Float[Array, "*_ aggregate"]) -> Normal:
+    def __call__(self, representation: Float[Array, " aggregate"]) -> Normal:
         hidden = jax.nn.relu(self.shared(representation))
         scale = self.min_scale + (1 - self.min_scale) * jax.nn.sigmoid(self.scale(hidden))
         return Normal(self.mean(hidden), scale)

@@ -1,9 +1,10 @@
 """Part 6: where the latent ODE starts."""
 
 import equinox as eqx
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 
-from lupi.models.layers import MLP
+from lupi.distributions import AnyArray
+from lupi.models.parts.layers import MLP
 
 
 class InitialState(eqx.Module):
@@ -17,11 +18,11 @@ class InitialState(eqx.Module):
         *,
         hidden_size: int,
         latent_state_size: int,
-        key: PRNGKeyArray,
     ):
-        self.mlp = MLP((global_latent_size, hidden_size, hidden_size, latent_state_size), key=key)
+        sizes = (global_latent_size, hidden_size, hidden_size, latent_state_size)
+        self.mlp = MLP(sizes)
 
     def __call__(
-        self, global_latent: Float[Array, " global_latent"]
+        self, global_latent: Float[AnyArray, " global_latent"]
     ) -> Float[Array, " latent_state"]:
         return self.mlp(global_latent)

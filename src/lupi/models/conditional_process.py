@@ -1,0 +1,80 @@
+"""A conditional neural process: no latent, one deterministic representation."""
+
+from typing import Literal
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from lupi.data.observations import Observations
+from lupi.distributions import AnyArray, Normal
+from lupi.models.parts.aggregator import MeanLogSumExp
+from lupi.models.parts.decoder import Decoder
+from lupi.models.parts.observation_encoder import ObservationEncoder
+from lupi.models.process import AbstractProcess, Code, Sample, no_latent
+from lupi.models.settings import NetworkSettings
+
+
+class ConditionalProcess(AbstractProcess):
+    """$p(y | t, r)$ with $r$ the aggregate of the context (Garnelo et al., 2018)."""
+
+    observation_encoder: ObservationEncoder
+    aggregator: MeanLogSumExp
+    decoder: Decoder
+    observation_size: int = eqx.field(static=True)
+    privileged_size: int = eqx.field(static=True, default=0)
+
+    def represent(
+        self, observations: Observations, *, key: PRNGKeyArray | None
+    ) -> Float[Array, "time representation"]:
+        """Each observation on its own."""
+        return self.observation_encoder(observations)
+
+    def summarise(
+        self,
+        points: Float[Array, "time representation"],
+        mask: Bool[AnyArray, " time"],
+        privileged: Float[AnyArray, " privileged"],
+        *,
+        key: PRNGKeyArray | None,
+    ) -> Code:
+        """The aggregate of the real points."""
+        return Code(no_latent(), self.aggregator(points, mask))
+
+    def decode(
+        self,
+        sample: Sample,
+        ts: Float[AnyArray, " time"],
+        *,
+        horizon: int = 1,
+        key: PRNGKeyArray | None = None,
+    ) -> Normal:
+        """What is known of the system and a time, decoded."""
+        return self.decoder(jnp.asarray(ts)[:, None], sample.deterministic)
+
+
+class ConditionalProcessSettings(NetworkSettings):
+    """A conditional neural process: quick, without a latent and without dynamics."""
+
+    kind: Literal["conditional-process"] = "conditional-process"
+
+    def build(self, observation_size: int, privileged_size: int) -> ConditionalProcess:
+        """The process for data of these sizes."""
+        common = {"hidden_size": self.hidden_size}
+        aggregate_size = MeanLogSumExp.size(self.representation_size)
+        return ConditionalProcess(
+            observation_encoder=ObservationEncoder(
+                observation_size,
+                **common,
+                representation_size=self.representation_size,
+                marks_gaps=self.marks_gaps,
+            ),
+            aggregator=MeanLogSumExp(),
+            decoder=Decoder(
+                1 + aggregate_size,
+                observation_size,
+                **common,
+                min_scale=self.min_observation_scale,
+            ),
+            observation_size=observation_size,
+        )

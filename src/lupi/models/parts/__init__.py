@@ -1,0 +1,1 @@
+"""What processes are made of. Nobody outside `lupi.models` names any of it."""
