@@ -1,15 +1,15 @@
 """The paper's objective (eq. 1)."""
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from lupi.data import Split
-from lupi.distributions import kl_divergence
-from lupi.models import NeuralODEProcess
+from lupi.distributions import AnyArray, kl_divergence
+from lupi.models import AbstractProcess, Sample
+from lupi.objectives.objective import AbstractObjective, Terms
 
 
-class Elbo(eqx.Module):
+class Elbo(AbstractObjective):
     r"""A lower bound of $\log p(y_T | t_T, C)$, to be maximised.
 
     $$E_{q(z|T,\pi)}\Big[\sum_{i \in T} \log p(y_i | z, t_i)\Big]
@@ -17,24 +17,26 @@ class Elbo(eqx.Module):
 
     The expectation takes one sample of z, the divergence its closed form. Both are sums, over
     points and dimensions; neither is weighted. For a process without privileged parts this is the
-    objective of the neural ODE process.
+    objective of the neural ODE process; for one with a deterministic part, which is always that of
+    the context, that of the neural process; and without a latent the log-likelihood of a
+    conditional neural process.
     """
 
     def __call__(
         self,
-        process: NeuralODEProcess,
+        process: AbstractProcess,
         split: Split,
-        privileged: Float[Array, " privileged"],
+        privileged: Float[AnyArray, " privileged"],
         *,
         key: PRNGKeyArray,
-    ) -> tuple[Float[Array, ""], dict[str, Float[Array, ""]]]:
+    ) -> tuple[Float[Array, ""], Terms]:
         """The loss (the negative bound) of one task, and the terms it is made of."""
-        posterior, prior = process.infer_split(split, privileged)
-        global_latent = posterior.sample(key)
-        # Padding may hold any time, and the solver goes as far as the last one it is given.
+        target, context = process.encode_split(split, privileged, key=key)
+        sample = Sample(target.latent.sample(key), context.deterministic)
+        # Padding may hold any time, and a solver goes as far as the last one it is given.
         ts = jnp.where(split.target.mask, split.target.ts, 0.0)
-        decoded = process.decode(global_latent, ts)
+        decoded = process.decode(sample, ts, key=key)
         log_densities = decoded.log_prob(split.target.ys)
         log_likelihood = jnp.sum(log_densities, where=split.target.known)
-        kl = jnp.sum(kl_divergence(posterior, prior))
+        kl = jnp.sum(kl_divergence(target.latent, context.latent))
         return kl - log_likelihood, {"log_likelihood": log_likelihood, "kl": kl}
