@@ -3,14 +3,16 @@
 Nothing is imported before it is used: reading a table does not wait for JAX.
 """
 
-import importlib
 from typing import TYPE_CHECKING
+
+from lupi._machinery.lazy import lazy_names
 
 if TYPE_CHECKING:
     from lupi.data.generation import generate_tasks
     from lupi.data.observations import Observations, Task
     from lupi.data.problems import Problem
-    from lupi.data.reading import check_tasks, read_tasks
+    from lupi.data.ragged import RaggedTasks
+    from lupi.data.reading import check_series, read_series
     from lupi.data.series_table import Columns, SeriesTable
     from lupi.data.split import SizeRange, Split, draw_context, split_randomly
     from lupi.data.summary import summarise
@@ -19,14 +21,15 @@ _HOMES = {
     "Columns": "series_table",
     "Observations": "observations",
     "Problem": "problems",
+    "RaggedTasks": "ragged",
     "SeriesTable": "series_table",
     "SizeRange": "split",
     "Split": "split",
     "Task": "observations",
-    "check_tasks": "reading",
+    "check_series": "reading",
     "draw_context": "split",
     "generate_tasks": "generation",
-    "read_tasks": "reading",
+    "read_series": "reading",
     "split_randomly": "split",
     "summarise": "summary",
 }
@@ -35,24 +38,17 @@ __all__ = [
     "Columns",
     "Observations",
     "Problem",
+    "RaggedTasks",
     "SeriesTable",
     "SizeRange",
     "Split",
     "Task",
-    "check_tasks",
+    "check_series",
     "draw_context",
     "generate_tasks",
-    "read_tasks",
+    "read_series",
     "split_randomly",
     "summarise",
 ]
 
-
-def __getattr__(name: str):
-    if name in _HOMES:
-        return getattr(importlib.import_module(f"lupi.data.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'lupi.data' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -26,11 +26,11 @@ def generate_tasks(
     trajectories = simulate(system, times, num_tasks, key=key)
     shape = trajectories.observed.shape[:2]
     ts = np.broadcast_to(trajectories.times / time_unit, shape)
-    # Not by jax.numpy, which would compile something for every shape.
-    ts, ys, mask, privileged = jax.device_put(
-        (ts, trajectories.observed, np.ones(shape, bool), trajectories.privileged)
+    ts, ys, privileged = (
+        np.ascontiguousarray(part, np.float32)
+        for part in (ts, trajectories.observed, trajectories.privileged)
     )
-    return Task(Observations(ts, ys, mask), privileged)
+    return Task(Observations(ts, ys), privileged)
 
 
 GRID = 1000

@@ -1,11 +1,11 @@
 """From original units to the model's and back."""
 
-import jax
 import numpy as np
 from jaxtyping import Float, Int
 from pydantic import BaseModel, ConfigDict
 
-from lupi.data.observations import Observations, Task
+from lupi.data.observations import Observations
+from lupi.data.ragged import RaggedTasks
 from lupi.data.series_table import SeriesTable
 from lupi.errors import UserError
 
@@ -98,29 +98,21 @@ def to_tasks(
     table: SeriesTable,
     normalisation: Normalisation,
     starts: Float[np.ndarray, " series"] | None = None,
-) -> Task:
-    """The series in the model's units, padded to the longest of them.
+) -> RaggedTasks:
+    """The series in the model's units.
 
     `starts` is when each series began, where that matters and is not its first row.
     """
     series = _series_of_rows(table)
     starts = series_starts(table) if starts is None else starts
-    position = np.arange(len(table.times)) - table.offsets[series]
-    shape = (len(table), int(table.lengths.max()))
-    ts = np.zeros(shape, np.float32)
-    ts[series, position] = normalisation.to_model_times(table.times, starts[series])
-    mask = np.zeros(shape, bool)
-    mask[series, position] = True
     missing = np.isnan(table.values)
-    ys = np.zeros((*shape, table.values.shape[1]), np.float32)
-    ys[series, position] = np.where(missing, 0.0, normalisation.to_model_values(table.values))
-    gaps = None
-    if missing.any():
-        gaps = np.zeros(ys.shape, bool)
-        gaps[series, position] = missing
-    privileged = normalisation.to_model_privileged(table.privileged).astype(np.float32)
-    ts, ys, mask, gaps, privileged = jax.device_put((ts, ys, mask, gaps, privileged))
-    return Task(Observations(ts, ys, mask, gaps), privileged)
+    ts = normalisation.to_model_times(table.times, starts[series])
+    ys = np.where(missing, 0.0, normalisation.to_model_values(table.values))
+    privileged = normalisation.to_model_privileged(table.privileged)
+    seen = Observations(
+        ts.astype(np.float32), ys.astype(np.float32), gaps=missing if missing.any() else None
+    )
+    return RaggedTasks(seen, table.offsets, privileged.astype(np.float32))
 
 
 def series_starts(table: SeriesTable) -> Float[np.ndarray, " series"]:

@@ -2,8 +2,10 @@
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+import numpy as np
+from jaxtyping import Bool, Float
+
+from lupi.distributions import AnyArray
 
 
 class Observations(eqx.Module):
@@ -15,28 +17,33 @@ class Observations(eqx.Module):
     without it none are.
     """
 
-    ts: Float[Array, "*task time"]
-    ys: Float[Array, "*task time observation"]
-    mask: Bool[Array, "*task time"]
-    gaps: Bool[Array, "*task time observation"] | None
+    ts: Float[AnyArray, "*task time"]
+    ys: Float[AnyArray, "*task time observation"]
+    mask: Bool[AnyArray, "*task time"]
+    gaps: Bool[AnyArray, "*task time observation"] | None
 
     def __init__(
         self,
-        ts: Float[Array, "*task time"],
-        ys: Float[Array, "*task time observation"],
-        mask: Bool[Array, "*task time"] | None = None,
-        gaps: Bool[Array, "*task time observation"] | None = None,
+        ts: Float[AnyArray, "*task time"],
+        ys: Float[AnyArray, "*task time observation"],
+        mask: Bool[AnyArray, "*task time"] | None = None,
+        gaps: Bool[AnyArray, "*task time observation"] | None = None,
     ):
         """Without a `mask` all points are real; without `gaps` all their values are there."""
         self.ts, self.ys, self.gaps = ts, ys, gaps
-        self.mask = jnp.ones(ts.shape, dtype=bool) if mask is None else mask
+        self.mask = np.ones(ts.shape, dtype=bool) if mask is None else mask
 
-    def only(self, mask: Bool[Array, "*task time"]) -> "Observations":
+    @classmethod
+    def none(cls, observation_size: int) -> "Observations":
+        """No observation at all."""
+        return cls(np.zeros(0, np.float32), np.zeros((0, observation_size), np.float32))
+
+    def only(self, mask: Bool[AnyArray, "*task time"]) -> "Observations":
         """The same points, real only where `mask` is true as well."""
         return Observations(self.ts, self.ys, self.mask & mask, self.gaps)
 
     @property
-    def known(self) -> Bool[Array, "*task time #observation"]:
+    def known(self) -> Bool[AnyArray, "*task time #observation"]:
         """Which values are real: of a real point, and no gap."""
         real = self.mask[..., None]
         return real if self.gaps is None else real & ~self.gaps
@@ -53,7 +60,7 @@ class Task(eqx.Module):
     """
 
     observations: Observations
-    privileged: Float[Array, "*task privileged"]
+    privileged: Float[AnyArray, "*task privileged"]
 
     def __len__(self) -> int:
         """How many tasks stand along the leading axis."""

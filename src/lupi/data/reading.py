@@ -13,7 +13,7 @@ from lupi.data.series_table import Columns, SeriesTable, original_times
 from lupi.data.sources import UnreadableError, file_name, open_source
 
 
-def read_tasks(
+def read_series(
     source: Any,
     *,
     series: str | None = None,
@@ -42,16 +42,17 @@ def read_tasks(
     the same series and time are merged if they agree. Times are numbers or dates; dates become
     seconds since 1970 UTC. Privileged columns have one value for each series, in every row or in
     some; with a `privileged_table`, any source with one row for each series, they all come from
-    there. Without `series`, all rows are one series. `units` of columns, by name, label forecasts.
+    there. Without `series`, all rows are one series. `units` of columns, by name, label forecasts;
+    those that a NetCDF file or a Dataset says in attributes are taken where none are given.
 
-    Raises `UserError` with the first problem; `check_tasks` gives them all. `training=False` takes
+    Raises `UserError` with the first problem; `check_series` gives them all. `training=False` takes
     what is enough to predict from: columns may be constant or empty.
 
     ```python
-    tasks = lupi.read_tasks("runs.csv", series="run", time="t", observed=["x"], privileged=["k"])
+    series = lupi.read_series("runs.csv", series="run", time="t", observed=["x"], privileged=["k"])
     ```
     """
-    table, problems = check_tasks(
+    table, problems = check_series(
         source,
         series=series,
         time=time,
@@ -67,7 +68,7 @@ def read_tasks(
     return table
 
 
-def check_tasks(
+def check_series(
     source: Any,
     *,
     series: str | None = None,
@@ -79,7 +80,7 @@ def check_tasks(
     min_points: int = 1,
     training: bool = True,
 ) -> tuple[SeriesTable | None, list[Problem]]:
-    """The series that `read_tasks` gives, and every problem found instead of the first.
+    """The series that `read_series` gives, and every problem found instead of the first.
 
     Where there are problems, the series are only good for showing what was understood: values and
     rows with a problem are left out. None where nothing is left.
@@ -100,15 +101,17 @@ def check_tasks(
     label = () if series is None else (series,)
     wanted = [*label, time, *columns.observed]
     if privileged_table is None:
-        frame = _load(source, [*wanted, *columns.privileged], series, problems)
+        frame, said = _load(source, [*wanted, *columns.privileged], series, problems)
         extra = None
     else:
-        frame = _load(source, wanted, series, problems)
-        extra = _load(privileged_table, [*label, *columns.privileged], series, extra_problems)
+        frame, said = _load(source, wanted, series, problems)
+        extra, more = _load(privileged_table, [*label, *columns.privileged], series, extra_problems)
+        said = more | said
         if extra is None:
             return None, problems.found + extra_problems.found
     if frame is None:
         return None, problems.found + extra_problems.found
+    columns = columns.model_copy(update={"units": said | columns.units})
 
     labels = _read_labels(frame, columns, problems)
     if extra is None:
@@ -160,8 +163,13 @@ def _check_roles(columns: Columns, min_points: int, second_table: bool, problems
         problems.add(f"expected min_points to be at least 1, got {min_points}: give 1 or more.")
 
 
-def _load(source: Any, wanted: Sequence[str], series: str | None, problems: Problems) -> Any:
-    """The wanted columns of a source; None, and a problem, where they cannot be had."""
+def _load(
+    source: Any, wanted: Sequence[str], series: str | None, problems: Problems
+) -> tuple[Any, dict[str, str]]:
+    """The wanted columns of a source, and the units it says they have.
+
+    None, and a problem, where they cannot be had.
+    """
     try:
         opened = open_source(source, series=series)
         for name in dict.fromkeys(wanted):
@@ -174,15 +182,15 @@ def _load(source: Any, wanted: Sequence[str], series: str | None, problems: Prob
             elif name not in opened.names:
                 problems.add(_missing_column(name, opened.names), column=name)
         if problems.found:
-            return None
+            return None, {}
         frame = opened.load(wanted)
     except UnreadableError as error:
         problems.add(error.message, row=error.row)
-        return None
+        return None, {}
     if len(frame) == 0:
         problems.add("expected rows of data, got only the names of columns: add rows.")
-        return None
-    return frame
+        return None, {}
+    return frame, {name: opened.units[name] for name in wanted if name in opened.units}
 
 
 def _missing_column(name: str, names: Sequence[str]) -> str:

@@ -39,7 +39,7 @@ class Columns(BaseModel):
 class SeriesTable:
     """Series of different lengths, one after the other, in original units.
 
-    The rows of series `i` are `offsets[i]` to `offsets[i + 1]`. `read_tasks` sorts series by their
+    The rows of series `i` are `offsets[i]` to `offsets[i + 1]`. `read_series` sorts series by their
     label and rows by their time, so that the order of rows in a file never matters.
     """
 

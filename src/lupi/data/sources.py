@@ -48,6 +48,8 @@ class Source(NamedTuple):
     names: list[str]
     load: Callable[[Sequence[str]], Any]
     """The rows of some of the columns as a pandas DataFrame, numbered from 0."""
+    units: dict[str, str] = {}  # noqa: RUF012
+    """Of columns, where the source says them."""
 
 
 def file_name(source: Any) -> str | None:
@@ -161,7 +163,7 @@ def _open_netcdf(path: Path, beginning: bytes) -> Source:
             with h5py.File(path, "r") as file:
                 file.visititems(lambda name, item: dict(item.attrs) and None)
         with opened() as dataset:
-            names = _open_dataset(dataset).names
+            names, _, units = _open_dataset(dataset)
     except Exception as error:
         raise damaged(error) from None
 
@@ -174,7 +176,7 @@ def _open_netcdf(path: Path, beginning: bytes) -> Source:
         except Exception as error:
             raise damaged(error) from None
 
-    return Source(names, load)
+    return Source(names, load, units)
 
 
 def _open_text(path: Path, beginning: bytes, series: str | None, *, tabs: bool) -> Source:
@@ -311,7 +313,13 @@ def _open_dataset(dataset: Any) -> Source:
         variables = [name for name in wanted if name not in dataset.sizes]
         return dataset[variables].to_dataframe().reset_index()[list(wanted)]
 
-    return Source(names, load)
+    units = {str(name): dataset[name].attrs.get("units") for name in dataset.variables}
+    return Source(names, load, {name: unit for name, unit in units.items() if _is_unit(unit)})
+
+
+def _is_unit(unit: Any) -> bool:
+    """Whether it says something: `1` is how NetCDF calls a number without a unit."""
+    return isinstance(unit, str) and unit.strip() not in ("", "1")
 
 
 def _open_arrays(arrays: Mapping) -> Source:

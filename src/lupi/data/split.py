@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int, Key, PRNGKeyArray
 
 from lupi.data.observations import Observations
+from lupi.distributions import AnyArray
 
 SizeRange = tuple[int, int]
 """The smallest and the largest size of a random set, both included."""
@@ -17,7 +18,7 @@ class Split(eqx.Module):
     """A target set and the context set inside it."""
 
     target: Observations
-    in_context: Bool[Array, "*task time"]
+    in_context: Bool[AnyArray, "*task time"]
     """Which points of the target are also in the context."""
 
     @property
@@ -51,7 +52,7 @@ def draw_context(
     return split_randomly(observations, context_sizes=sizes, target_sizes=sizes, key=key).context
 
 
-def _random_ranks(mask: Bool[Array, " time"], *, key: PRNGKeyArray) -> Int[Array, " time"]:
+def _random_ranks(mask: Bool[AnyArray, " time"], *, key: PRNGKeyArray) -> Int[Array, " time"]:
     """A random order of the points, the real ones first."""
     position = jnp.where(mask, jax.random.uniform(key, mask.shape), jnp.inf)
     order = jnp.argsort(position)

@@ -5,8 +5,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lupi._machinery.files import write_atomically
 from lupi.errors import UserError
-from lupi.files import write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from lupi.compilation import compiled
+from lupi._machinery.compilation import compiled
 from lupi.errors import UserError
 from lupi.systems.system import System
 
