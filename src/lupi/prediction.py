@@ -1,219 +1,267 @@
-"""From a few observations to a distribution over the whole trajectory."""
+"""From a few observations to a distribution over the whole trajectory, of one system or many."""
 
 import math
-from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Key, PRNGKeyArray
 
-from lupi.compilation import compiled
-from lupi.data import Observations
-from lupi.distributions import Normal
+from lupi._machinery.compilation import compiled, is_traced, padded_size
+from lupi.data import Observations, Task
+from lupi.distributions import AnyArray
 from lupi.errors import UserError
-from lupi.models import NeuralODEProcess
-
-if TYPE_CHECKING:
-    from numpyro.distributions import MixtureSameFamily
-
-QUANTILE_STEPS = 40
-"""Halvings of the bracket around a quantile: its error is then below float32's resolution."""
+from lupi.models import AbstractPredictor, AbstractProcess, Prediction
 
 SMALLEST_CONTEXT, SMALLEST_TIMES, SMALLEST_SAMPLES = 16, 128, 64
 """Sizes that `predict` computes at least; from there on it goes in powers of two."""
 
+SERIES_AT_ONCE = (2, 16, 256, 512)
+"""Numbers of series that one compiled call may take; fewer than it may take cost nothing. A program
+for 1 would be another one, whose results differ in their last bits."""
 
-SAMPLES_AT_ONCE = 256
-"""Samples of z decoded in one batch: all of thousands at once would take a third longer each."""
+SIDE_BY_SIDE = 8
+"""Series that are computed together where rounding may depend on it: a fifth sooner each."""
 
+NUMBERS_AT_ONCE = 2**25
+"""Of what one call computes, at most, unless a single series has more."""
 
-class Prediction(eqx.Module):
-    """What is predicted at each time, as one decoded Normal for every sample of z.
-
-    Two predictive distributions are made of them:
-
-    - `of_means`, the paper's: a Normal with the mean and the standard deviation of the decoded
-      means over the samples of z. It leaves out the decoder's own uncertainty.
-    - `full`: the mixture, over the samples of z, of the decoded Normals.
-
-    Both have the same mean. `std`, `samples`, `quantiles` and `interval` speak of `full`. Arrays
-    may have leading axes, over tasks.
-    """
-
-    ts: Float[Array, "*task time"]
-    decoded_means: Float[Array, "*task sample time observation"]
-    decoded_scales: Float[Array, "*task sample time observation"]
-    samples: Float[Array, "*task sample time observation"]
-    """One noisy trajectory for every sample of z: draws from the full distribution."""
-
-    @property
-    def mean(self) -> Float[Array, "*task time observation"]:
-        """The mean of either distribution."""
-        return self.decoded_means.mean(axis=-3)
-
-    @property
-    def std(self) -> Float[Array, "*task time observation"]:
-        """The standard deviation of the full distribution."""
-        variance = self.decoded_means.var(axis=-3) + (self.decoded_scales**2).mean(axis=-3)
-        return jnp.sqrt(variance)
-
-    @property
-    def std_of_means(self) -> Float[Array, "*task time observation"]:
-        """The standard deviation of the paper's distribution."""
-        return self.decoded_means.std(axis=-3, ddof=1)
-
-    @property
-    def of_means(self) -> Normal:
-        """The paper's predictive distribution (needs at least two samples of z)."""
-        return Normal(self.mean, self.std_of_means)
-
-    @property
-    def full(self) -> "MixtureSameFamily":
-        """The full predictive distribution, as one of numpyro's."""
-        from numpyro.distributions import Categorical, MixtureSameFamily, Normal
-
-        means = jnp.moveaxis(self.decoded_means, -3, -1)
-        scales = jnp.moveaxis(self.decoded_scales, -3, -1)
-        weights = jnp.full(means.shape[-1], 1 / means.shape[-1])
-        return MixtureSameFamily(Categorical(probs=weights), Normal(means, scales))
-
-    def quantiles(
-        self, levels: Float[Array, " level"]
-    ) -> Float[Array, "level *task time observation"]:
-        """The values below which the full distribution puts each share of its mass."""
-        return jax.device_put(mixture_quantiles(self.decoded_means, self.decoded_scales, levels))
-
-    def interval(
-        self, *, coverage: float
-    ) -> tuple[Float[Array, "*task time observation"], Float[Array, "*task time observation"]]:
-        """The lower and the upper end of the central interval with this share of the mass."""
-        if not 0 < coverage < 1:
-            raise UserError(f"coverage must be between 0 and 1, got {coverage}: try 0.9.")
-        lower, upper = self.quantiles(jnp.array([(1 - coverage) / 2, (1 + coverage) / 2]))
-        return lower, upper
+WORTH_OPTIMISING = 4_000
+"""Trajectories from which on predicting is compiled to run fast, not to be ready soon."""
 
 
 def predict(
-    process: NeuralODEProcess,
+    predictor: AbstractPredictor,
     context: Observations,
-    times: Float[Array, " time"],
+    times: Float[AnyArray, " time"],
     *,
     num_samples: int = 32,
     key: PRNGKeyArray,
 ) -> Prediction:
     """Predict the system behind `context` at `times`, in any order, from 0 on.
 
-    Nothing but observations goes in: privileged information has no way here. For many systems at
-    once, map over them: `jax.vmap(lambda context, key: predict(process, context, times, key=key))`.
+    Nothing but observations goes in: privileged information has no way here. Without any (an empty
+    context) it is what the predictor believes of the whole family. A process predicts with its
+    encoder alone; `InferringPredictor` joins it with another inference. For many systems at once,
+    map over them: `jax.vmap(lambda context, key: predict(process, context, times, key=key))`.
     Where `times` are traced, by jit or vmap, those beyond 1 are solved with longer steps.
 
     The first call compiles for some seconds, later ones take milliseconds. Points, times and
     samples are padded to the next power of two, at least 16, 128 and 64: only beyond these is
     something compiled again.
     """
-    _check_context(process, context)
+    _check_context(predictor, context)
     if num_samples < 2:
         raise UserError(f"num_samples must be at least 2 to give a spread, got {num_samples}.")
-    horizon = _padded_size(_check_times(times), 1)
-    some_weights = process.decoder.mlp.layers[-1].bias
-    if any(
-        isinstance(leaf, Tracer) for leaf in jax.tree.leaves((context, times, key, some_weights))
-    ):
-        return _predict(process, context, jnp.asarray(times, float), num_samples, horizon, key)
+    horizon = horizon_of(times)
+    if is_traced((predictor, context, times, key)):
+        ts = jnp.asarray(times, float)
+        return predictor.predict(context, ts, num_samples=num_samples, horizon=horizon, key=key)
     # Padded to a few sizes, so that another number of points, times or samples compiles nothing;
     # NumPy, because jax.numpy would compile the padding itself for every size.
-    num_times = len(times)
-    prediction = compiled(_predict, brief=False)(
-        process,
-        jax.tree.map(lambda leaf: _pad(np.asarray(leaf), SMALLEST_CONTEXT), context),
-        _pad(np.asarray(times, np.float32), SMALLEST_TIMES),
-        _padded_size(num_samples, SMALLEST_SAMPLES),
-        horizon,
-        key,
+    ts = np.asarray(times, np.float32)
+    with jax.ensure_compile_time_eval():  # also where a traced function closes over everything
+        (prediction,) = predict_in_parts(
+            predictor,
+            jax.tree.map(lambda leaf: pad(np.asarray(leaf), SMALLEST_CONTEXT)[None], context),
+            pad(ts, SMALLEST_TIMES)[None],
+            num_samples=padded_size(num_samples, SMALLEST_SAMPLES),
+            horizon=horizon,
+            keys=key,
+        )
+        noise_key = as_keys(prediction.key_data[0])
+    means, scales = (
+        part[0, :num_samples, : len(ts)] for part in (prediction.means, prediction.scales)
     )
-    parts = (prediction.decoded_means, prediction.decoded_scales, prediction.samples)
-    parts = [np.asarray(part)[:num_samples, :num_times] for part in parts]
-    return Prediction(*jax.device_put((np.asarray(times, np.float32), *parts)))
+    return Prediction(ts, means, scales, noise_key)
 
 
-def _padded_size(size: int, smallest: int) -> int:
-    """The next power of two, or `smallest`."""
-    return max(smallest, 1 << (size - 1).bit_length())
+class Part(NamedTuple):
+    """Predictions of some of many series, as NumPy arrays."""
+
+    ts: np.ndarray
+    means: np.ndarray
+    scales: np.ndarray
+    key_data: np.ndarray
+    """Of the noise of each series; any operation on keys would be compiled for every number."""
 
 
-def _pad(values: np.ndarray, smallest: int) -> np.ndarray:
-    padding = _padded_size(len(values), smallest) - len(values)
-    return np.concatenate([values, np.zeros((padding, *values.shape[1:]), values.dtype)])
+def as_keys(key_data: np.ndarray) -> Key[Array, "*series"]:
+    """The keys that these numbers stand for."""
+    return jax.random.wrap_key_data(jax.device_put(key_data))
 
 
-def _predict(process, context, times, num_samples: int, horizon: int, key) -> Prediction:
-    latent = process.infer(context)
-    return predict_from_latent(
-        process, latent, times, num_samples=num_samples, horizon=horizon, key=key
-    )
-
-
-def predict_from_latent(
-    process: NeuralODEProcess,
-    global_latent: Normal,
-    times: Float[Array, " time"],
+def predict_many(
+    predictor: AbstractPredictor,
+    contexts: Observations,
+    times: Float[AnyArray, "series time"],
     *,
-    num_samples: int = 32,
+    num_samples: int,
     horizon: int = 1,
-    key: PRNGKeyArray,
+    keys: Key[Array, "*series"],
 ) -> Prediction:
-    """Predict from a distribution of z, however it came about; `horizon` as in `decode`.
+    """What `predict` gives for each of many systems, up to rounding and without its padding.
 
-    A sample is the same whatever the number of samples and of later times.
+    It is compiled for the sizes that arrive, but for the number of systems; to be ready soon or to
+    run fast, whichever is over sooner. One key serves all alike.
     """
-    latent_key, noise_key = jax.random.split(key)
-    zs = global_latent.sample(latent_key, (num_samples,))
-    decoded = _map_samples(lambda z: process.decode(z, times, horizon=horizon), zs)
-    means, scales = jnp.asarray(decoded.loc), jnp.asarray(decoded.scale)
-    noise_keys = jax.vmap(partial(jax.random.fold_in, noise_key))(jnp.arange(num_samples))
-    noise = jax.vmap(lambda key: jax.random.normal(key, means.shape[1:]))(noise_keys)
-    return Prediction(times, means, scales, means + scales * noise)
+    arguments, sizes = (contexts, times, keys), (num_samples, horizon, SIDE_BY_SIDE)
+    return _joined(_each(_from_context, predictor, arguments, sizes))
 
 
-def _map_samples(function: Callable, zs: Float[Array, "sample global_latent"]):
-    """The function of each sample, no more at once than the processor's cache can hold."""
-    if len(zs) <= SAMPLES_AT_ONCE:
-        return jax.vmap(function)(zs)
-    return jax.lax.map(function, zs, batch_size=SAMPLES_AT_ONCE)
+def predict_in_parts(
+    predictor: AbstractPredictor,
+    contexts: Observations,
+    times: Float[AnyArray, "series time"],
+    *,
+    num_samples: int,
+    horizon: int = 1,
+    keys: Key[Array, "*series"],
+) -> Iterator[Part]:
+    """The same, some systems after the others, for more than memory holds; compiled to run fast.
+
+    Each prediction is the same to the last bit, whatever systems stand beside it.
+    """
+    arguments, sizes = (contexts, times, keys), (num_samples, horizon, 1)
+    return _each(_from_context, predictor, arguments, sizes, brief=False)
 
 
-def _check_context(process: NeuralODEProcess, context: Observations) -> None:
-    if context.ts.ndim != 1:
-        raise UserError(
-            f"the context holds {context.ts.shape[0]} systems, predict takes one: map over them "
-            "with jax.vmap, or pick one."
-        )
-    expected = process.observation_encoder.observation_size
-    arrived = context.ys.shape[-1]
-    if arrived != expected:
-        raise UserError(
-            f"the context observes {arrived} quantities, the process was built for {expected}: "
-            "give the quantities it was trained on, or build another process."
-        )
-    if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(context)):
-        return  # inside jit or vmap values cannot be looked at
-    # NumPy, here and below: jax.numpy would be traced even where its arguments are not.
-    if not np.asarray(context.mask).any():
-        raise UserError("the context has no real observation: give at least one.")
-    if not all(np.isfinite(np.asarray(values)).all() for values in (context.ts, context.ys)):
-        raise UserError(
-            "the context holds values that are not finite numbers: remove those points, or mask "
-            "them and put any number in their place."
-        )
+def predict_in_training(
+    process: AbstractProcess,
+    tasks: Task,
+    times: Float[AnyArray, "series time"],
+    *,
+    num_samples: int,
+    horizon: int = 1,
+    keys: Key[Array, "*series"],
+) -> Prediction:
+    """Predict each of many systems as training sees it: from all that is known of it.
+
+    All of its observations and, if the process can make use of it, its privileged information.
+    """
+    arguments, sizes = (tasks, times, keys), (num_samples, horizon, SIDE_BY_SIDE)
+    return _joined(_each(_from_all_that_is_known, process, arguments, sizes))
 
 
-def _check_times(times: Float[Array, " time"]) -> int:
-    """The horizon of the times: a whole number, none of them beyond it."""
+def _from_context(predictor, context, times, key, num_samples: int, horizon: int) -> Prediction:
+    return predictor.predict(context, times, num_samples=num_samples, horizon=horizon, key=key)
+
+
+def _from_all_that_is_known(process, task, times, key, num_samples: int, horizon: int):
+    code = process.encode(task.observations, task.privileged)
+    return process.predict_from_code(code, times, num_samples=num_samples, horizon=horizon, key=key)
+
+
+def _each(
+    function: Callable,
+    predictor,
+    arguments,
+    sizes: tuple[int, int, int],
+    *,
+    brief: bool | None = None,
+) -> Iterator[Part]:
+    """A function of each series, as many of them in one compiled call as memory allows.
+
+    `sizes`: samples, horizon, and how many series are computed side by side.
+    """
+    *parts, times, keys = arguments
+    number, num_times = times.shape
+    numbers_of_one = sizes[0] * num_times * predictor.observation_size
+    fitting = [n for n in SERIES_AT_ONCE if n * numbers_of_one <= NUMBERS_AT_ONCE]
+    enough = [n for n in fitting if n >= number]
+    # Of more than one call takes, calls small enough that all cores have some.
+    at_once = min(enough) if enough else max(fitting[:3], default=1)
+    sizes = (*sizes[:2], math.gcd(at_once, sizes[2]))
+    brief = number * sizes[0] < WORTH_OPTIMISING if brief is None else brief
+    run = compiled(_loop_over_series, brief=brief)
+    key_data = np.asarray(jax.random.key_data(keys))
+    key_data = np.broadcast_to(key_data, (number, key_data.shape[-1]))
+    arrays = (*jax.tree.map(np.asarray, (*parts, times)), key_data)
+
+    def part(start: int) -> Part:
+        some = jax.tree.map(lambda leaf: _filled(leaf[start : start + at_once], at_once), arrays)
+        count = min(at_once, number - start)
+        turns = np.array(math.ceil(count / sizes[2]), np.int32)
+        results = run(function, predictor, some, sizes, turns)
+        return Part(some[-2][:count], *(np.asarray(result)[:count] for result in results))
+
+    first, *others = range(0, number, at_once)
+    yield part(first)  # alone: it may have to be compiled
+    if others:
+        cores = _num_cores()
+        with ThreadPoolExecutor(cores) as pool:
+            # Not `pool.map`, which would hold whatever is finished before it is asked for.
+            waiting = deque(pool.submit(part, start) for start in others[: 2 * cores])
+            for start in [*others[2 * cores :], *[None] * len(waiting)]:
+                yield waiting.popleft().result()
+                if start is not None:
+                    waiting.append(pool.submit(part, start))
+
+
+def _joined(parts: Iterable[Part]) -> Prediction:
+    """Predictions of several sets of series as one."""
+    parts = list(parts)
+    if len(parts) == 1:  # a copy would take a tenth of the time of predicting
+        return Prediction(*parts[0][:3], as_keys(parts[0].key_data))
+    ts, means, scales, key_data = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return Prediction(ts, means, scales, as_keys(key_data))
+
+
+def _num_cores() -> int:
+    """As XLA counts them: a loop over series keeps one of them busy."""
+    return int(os.environ.get("NPROC") or os.cpu_count() or 1)
+
+
+def _loop_over_series(function, predictor, arrays, sizes: tuple[int, int, int], turns):
+    """One series, or a few side by side, after another.
+
+    The number of turns is not known when this is compiled. So it is the same program whatever the
+    number of series, down to the last bit of its results.
+    """
+    num_samples, horizon, together = sizes
+
+    def one(*arguments):
+        *parts, times, key_data = arguments
+        key = jax.random.wrap_key_data(key_data)
+        prediction = function(predictor, *parts, times, key, num_samples, horizon)
+        return prediction.means, prediction.scales, jax.random.key_data(prediction.key)
+
+    def some(i):
+        if together == 1:
+            results = one(*jax.tree.map(lambda leaf: leaf[i], arrays))
+            return jax.tree.map(lambda leaf: leaf[None], results)
+        start = i * together
+        cut = lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, start, together)  # noqa: E731
+        return jax.vmap(one)(*jax.tree.map(cut, arrays))
+
+    def turn(i, results):
+        put = jax.lax.dynamic_update_slice_in_dim
+        return jax.tree.map(lambda all_, new: put(all_, new, i * together, 0), results, some(i))
+
+    shapes = jax.eval_shape(some, 0)
+    empty = [jnp.zeros((len(arrays[-1]), *shape.shape[1:]), shape.dtype) for shape in shapes]
+    return jax.lax.fori_loop(0, turns, turn, tuple(empty))
+
+
+def _filled(values: np.ndarray, number: int) -> np.ndarray:
+    """So many entries: those there are, and then zeros."""
+    missing = number - len(values)
+    return np.concatenate([values, np.zeros((missing, *values.shape[1:]), values.dtype)])
+
+
+def pad(values: np.ndarray, smallest: int) -> np.ndarray:
+    """Zeros up to the next power of two, or to `smallest`."""
+    return _filled(values, padded_size(len(values), smallest))
+
+
+def horizon_of(times: Any) -> int:
+    """A whole number, one of few, that none of the times lies beyond."""
     if isinstance(times, Tracer):
         return 1  # the usual span; the last time is not known here
     values = np.asarray(times)
@@ -222,31 +270,26 @@ def _check_times(times: Float[Array, " time"]) -> int:
             "times must be one or more finite numbers from 0 on, in the unit the process was "
             "trained in: its trajectories start at time 0."
         )
-    return max(1, math.ceil(values.max()))
+    return padded_size(max(1, math.ceil(values.max())), 1)
 
 
-def mixture_quantiles(
-    means: Float[Array | np.ndarray, "*task sample time observation"],
-    scales: Float[Array | np.ndarray, "*task sample time observation"],
-    levels: Float[Array | np.ndarray, " level"],
-) -> Float[np.ndarray, "level *task time observation"]:
-    """The quantiles of mixtures, over samples, of Normal distributions."""
-    from scipy.special import ndtr  # a fifth of a second that training can do without
-
-    # NumPy: halving is quick, and JAX would compile it for every number of times.
-    levels, means, scales = np.asarray(levels), np.asarray(means), np.asarray(scales)
-    if levels.ndim != 1 or not ((levels > 0) & (levels < 1)).all():
-        raise UserError(f"quantile levels must be a list of numbers between 0 and 1, got {levels}.")
-    reach = 8 * scales  # the mass beyond is below 1e-15
-    quantiles = []
-    for level in levels:
-        lower, upper = (means - reach).min(axis=-3), (means + reach).max(axis=-3)
-        for _ in range(QUANTILE_STEPS):
-            middle = (lower + upper) / 2
-            mass = ndtr((np.expand_dims(middle, -3) - means) / scales).mean(axis=-3)
-            lower, upper = (
-                np.where(mass < level, middle, lower),
-                np.where(mass < level, upper, middle),
-            )
-        quantiles.append((lower + upper) / 2)
-    return np.stack(quantiles)
+def _check_context(predictor: AbstractPredictor, context: Observations) -> None:
+    if context.ts.ndim != 1:
+        raise UserError(
+            f"the context holds {context.ts.shape[0]} systems, predict takes one: map over them "
+            "with jax.vmap, or pick one."
+        )
+    expected, arrived = predictor.observation_size, context.ys.shape[-1]
+    if arrived != expected:
+        raise UserError(
+            f"the context observes {arrived} quantities, the process was built for {expected}: "
+            "give the quantities it was trained on, or build another process."
+        )
+    if is_traced(context):
+        return  # inside jit or vmap values cannot be looked at
+    # NumPy: jax.numpy would be traced even where its arguments are not.
+    if not all(np.isfinite(np.asarray(values)).all() for values in (context.ts, context.ys)):
+        raise UserError(
+            "the context holds values that are not finite numbers: remove those points, or mask "
+            "them and put any number in their place."
+        )

@@ -1,16 +1,33 @@
-"""Training."""
+"""Training. Nothing is imported before it is used: settings do not wait for JAX."""
 
-from lupi.training.fit import (
-    EpochRow,
-    Fitted,
-    TrainingState,
-    begin,
-    finish,
-    fit,
-    fit_together,
-    train_epochs,
-)
-from lupi.training.settings import TrainingSettings
+from typing import TYPE_CHECKING
+
+from lupi._machinery.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from lupi.training.loop import (
+        EpochRow,
+        Fitted,
+        TrainingState,
+        begin,
+        finish,
+        fit,
+        fit_together,
+        train_epochs,
+    )
+    from lupi.training.settings import TrainingSettings
+
+_HOMES = {
+    "EpochRow": "loop",
+    "Fitted": "loop",
+    "TrainingSettings": "settings",
+    "TrainingState": "loop",
+    "begin": "loop",
+    "finish": "loop",
+    "fit": "loop",
+    "fit_together": "loop",
+    "train_epochs": "loop",
+}
 
 __all__ = [
     "EpochRow",
@@ -23,3 +40,5 @@ __all__ = [
     "fit_together",
     "train_epochs",
 ]
+
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

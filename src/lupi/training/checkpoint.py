@@ -7,10 +7,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from lupi.array_file import read_arrays, read_header, write_arrays
+from lupi._machinery.array_files import read_arrays, read_header, write_arrays
+from lupi._machinery.files import remove_partial
 from lupi.errors import UserError
-from lupi.files import remove_partial
-from lupi.training.fit import TrainingState
+from lupi.training.loop import TrainingState
 
 
 def save_checkpoint(

@@ -1,10 +1,14 @@
 """How a process is trained, as data."""
 
+import math
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Sizes = tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]]
+
+STEPS, MOST_EPOCHS = 20_000, 2_000
+"""Of training, unless the settings say how many epochs."""
 
 
 class TrainingSettings(BaseModel):
@@ -12,22 +16,28 @@ class TrainingSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    epochs: int = Field(default=100, ge=1)
+    epochs: int | None = Field(default=100, ge=1)
+    """How often training goes through the series; none takes as many as make 20,000 steps."""
     learning_rate: float = Field(default=1e-3, gt=0)
+    """Of Adam."""
     batch_size: int = Field(default=1, ge=1)
-    """Tasks per step."""
+    """Series in a step."""
     context_sizes: Sizes = (5, 9)
+    """The least and the largest number of observations that a forecast is made from in training."""
     target_sizes: Sizes = (15, 50)
+    """The least and the largest number of observations that it is compared with."""
     decay: bool = False
-    """Whether the learning rate rises over the first twentieth of the steps and then falls to 0, as
-    a cosine; otherwise it stays."""
+    """Let the learning rate rise over the first twentieth of the steps and then fall to 0, as a
+    cosine; otherwise it stays."""
     max_gradient: float | None = Field(default=None, gt=0)
     """The largest norm of a step's gradient; a longer one is shortened to it."""
     keep_best: bool = False
-    """Whether the weights of the epoch with the lowest validation loss are kept, not the last."""
-    solver_steps: int = Field(default=32, ge=1)
-    """Of the latent ODE, for each unit of time. Fewer than in predictions: an error of 1e-3, the
-    largest seen, is nothing beside the noise of 0.1 that the likelihood allows for."""
+    """Keep the weights with the lowest validation loss instead of the last."""
+    validations: int | None = Field(default=None, ge=1)
+    """How often the validation loss is computed, evenly spread and once more after the first epoch;
+    none is after every epoch."""
+    validation_draws: int = Field(default=1, ge=1)
+    """Random splits of each validation series, each with samples of its own, in that loss."""
 
     @model_validator(mode="after")
     def _ordered(self) -> "TrainingSettings":
@@ -36,3 +46,13 @@ class TrainingSettings(BaseModel):
             if smallest > largest:
                 raise ValueError(f"{name} must be (smallest, largest), got ({smallest}, {largest})")
         return self
+
+    def num_epochs(self, num_tasks: int) -> int:
+        """How many epochs there are with so many tasks to train on."""
+        steps = max(1, num_tasks // self.batch_size)
+        return self.epochs or min(MOST_EPOCHS, math.ceil(STEPS / steps))
+
+    def validates(self, epoch: int, num_epochs: int) -> bool:
+        """Whether the validation loss is computed after this epoch; after the last it always is."""
+        every = 1 if self.validations is None else math.ceil(num_epochs / self.validations)
+        return epoch in (1, num_epochs) or epoch % every == 0

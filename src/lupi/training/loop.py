@@ -11,19 +11,25 @@ import numpy as np
 import optax
 from jaxtyping import Array, PRNGKeyArray
 
-from lupi.compilation import compiled
-from lupi.data import Task, split_randomly
+from lupi._machinery.compilation import compiled
+from lupi.data import RaggedTasks, Task, split_randomly
 from lupi.errors import UserError
-from lupi.models import NeuralODEProcess
-from lupi.objectives import Elbo
+from lupi.models import AbstractProcess
+from lupi.objectives import AbstractObjective, Elbo
 from lupi.training.settings import TrainingSettings
 
 EpochRow = dict[str, int | float]
-"""One epoch: `epoch`, and each term as `train_…` (mean over its steps) and `validation_…`."""
+"""One epoch: `epoch`, each term as `train_…` (mean over its steps) and, where it was computed, as
+`validation_…`."""
 
+Tasks = Task | RaggedTasks
 
 TASKS_AT_ONCE = 2**16
 """Tasks that are on the device at the same time; more are streamed from the host in parts."""
+
+LONGEST = 128
+"""Points, at least, up to which series are trained on whole; of longer ones an epoch takes a random
+choice of as many, or of twice the largest target or context."""
 
 WORTH_OPTIMISING = 10_000
 """Tasks, over all epochs, from which on a loop is compiled to run fast, not to be ready soon."""
@@ -32,17 +38,17 @@ WORTH_OPTIMISING = 10_000
 class Fitted(NamedTuple):
     """A trained process and how it got there."""
 
-    process: NeuralODEProcess
+    process: AbstractProcess
     history: list[EpochRow]
 
 
 class TrainingState(NamedTuple):
     """Training after some epochs: all that is needed to go on as if it had never stopped."""
 
-    weights: NeuralODEProcess
+    weights: AbstractProcess
     """Of all processes, stacked."""
     optimiser: optax.OptState
-    best: NeuralODEProcess
+    best: AbstractProcess
     """The weights of the epoch with the lowest validation loss, of each process."""
     histories: list[list[EpochRow]]
 
@@ -53,12 +59,12 @@ class TrainingState(NamedTuple):
 
 
 def fit(
-    process: NeuralODEProcess,
-    training: Task,
-    validation: Task,
+    process: AbstractProcess,
+    training: Tasks,
+    validation: Tasks,
     *,
     settings: TrainingSettings,
-    objective: Elbo | None = None,
+    objective: AbstractObjective | Callable = Elbo(),
     on_epoch: Callable[[EpochRow], None] | None = None,
     key: PRNGKeyArray,
 ) -> Fitted:
@@ -82,12 +88,12 @@ def fit(
 
 
 def fit_together(
-    processes: Sequence[NeuralODEProcess],
-    training: Sequence[Task],
-    validation: Sequence[Task],
+    processes: Sequence[AbstractProcess],
+    training: Sequence[Tasks],
+    validation: Sequence[Tasks],
     *,
     settings: TrainingSettings,
-    objective: Elbo | None = None,
+    objective: AbstractObjective | Callable = Elbo(),
     on_epoch: Callable[[list[EpochRow]], None] | None = None,
     keys: Sequence[PRNGKeyArray],
 ) -> list[Fitted]:
@@ -108,16 +114,16 @@ def fit_together(
 
 
 def begin(
-    processes: Sequence[NeuralODEProcess], settings: TrainingSettings, num_tasks: int
+    processes: Sequence[AbstractProcess], settings: TrainingSettings, num_tasks: int
 ) -> TrainingState:
     """The state before the first epoch."""
     weights, _ = eqx.partition(_stack(processes), _is_array)
-    optimiser = _initial_state(weights, settings, num_tasks // settings.batch_size)
+    optimiser = _initial_state(weights, settings, num_tasks)
     return TrainingState(weights, optimiser, weights, [[] for _ in processes])
 
 
 def finish(
-    processes: Sequence[NeuralODEProcess], state: TrainingState, settings: TrainingSettings
+    processes: Sequence[AbstractProcess], state: TrainingState, settings: TrainingSettings
 ) -> list[Fitted]:
     """The processes as they are in a state of their training."""
     _, structure = eqx.partition(_stack(processes), _is_array)
@@ -129,12 +135,12 @@ def finish(
 
 
 def train_epochs(
-    processes: Sequence[NeuralODEProcess],
-    training: Sequence[Task],
-    validation: Sequence[Task],
+    processes: Sequence[AbstractProcess],
+    training: Sequence[Tasks],
+    validation: Sequence[Tasks],
     *,
     settings: TrainingSettings,
-    objective: Elbo | None = None,
+    objective: AbstractObjective | Callable = Elbo(),
     keys: Sequence[PRNGKeyArray],
     state: TrainingState | None = None,
 ) -> Iterator[TrainingState]:
@@ -151,40 +157,74 @@ def train_epochs(
     for process, *parts in zip(processes, training, validation, strict=True):
         for name, tasks in zip(("training", "validation"), parts, strict=True):
             _check_tasks(process, tasks, name)
-    objective = Elbo() if objective is None else objective
     _, structure = eqx.partition(_stack(processes), _is_array)
-    num_steps = num_tasks // settings.batch_size
-    loop = _Loop(structure, objective, settings, num_steps)
-    brief = num_steps * settings.epochs * settings.batch_size < WORTH_OPTIMISING
+    num_epochs, num_steps = settings.num_epochs(num_tasks), num_tasks // settings.batch_size
+    loop = _Loop(structure, objective, settings, num_tasks)
+    brief = num_steps * num_epochs * settings.batch_size < WORTH_OPTIMISING
     run_steps, validate = compiled(_run_steps, brief=brief), compiled(_validate, brief=brief)
     draw_order = compiled(_draw_order, brief=True)
 
     state = begin(processes, settings, num_tasks) if state is None else state
-    training, held_out = jax.device_get(list(training)), _stack(validation)
+    training, validation = jax.device_get(list(training)), jax.device_get(list(validation))
     key_data = np.stack([jax.random.key_data(key) for key in keys])
-    for epoch in range(state.epoch + 1, settings.epochs + 1):
+
+    def generators(epoch: int) -> list[np.random.Generator]:
+        return [np.random.default_rng([*key, epoch]) for key in key_data]
+
+    everyone = [np.arange(len(part)) for part in validation]
+    held_out = _take(validation, everyone, settings, generators(0))
+    for epoch in range(state.epoch + 1, num_epochs + 1):
         weights, optimiser = state.weights, state.optimiser
         order, task_keys = jax.device_get(draw_order(key_data, np.array(epoch), num_tasks))
-        terms = []
+        terms, rngs = [], generators(epoch)
         for start, stop in _chunks(num_steps, max(1, TASKS_AT_ONCE // settings.batch_size)):
             now = np.s_[:, start * settings.batch_size : stop * settings.batch_size]
-            tasks = _stack([part[i] for part, i in zip(training, order[now], strict=True)])
+            tasks = _take(training, order[now], settings, rngs)
             weights, optimiser, some_terms = run_steps(
                 loop, weights, optimiser, tasks, task_keys[now]
             )
             terms.append(jax.device_get(some_terms))
         steps = jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), *terms)
-        validation_terms = jax.device_get(validate(loop, weights, held_out, key_data))
-        _check_finite(epoch, steps["loss"], validation_terms["loss"])
-        histories, best = [], jax.device_get((state.best, weights))
-        for i, history in enumerate(state.histories):
-            row: EpochRow = {"epoch": epoch}
-            row |= {f"train_{name}": float(values[i].mean()) for name, values in steps.items()}
-            row |= {f"validation_{name}": float(v[i]) for name, v in validation_terms.items()}
-            histories.append([*history, row])
-        improved = np.array([_is_best(history) for history in histories])
-        state = TrainingState(weights, optimiser, _choose(improved, *best), histories)
+        found = {f"train_{name}": values.mean(axis=1) for name, values in steps.items()}
+        if settings.validates(epoch, num_epochs):
+            validated = jax.device_get(validate(loop, weights, held_out, key_data))
+            found |= {f"validation_{name}": values for name, values in validated.items()}
+        _check_finite(epoch, steps["loss"], found.get("validation_loss"))
+        histories = [
+            [*history, {"epoch": epoch} | {name: float(v[i]) for name, v in found.items()}]
+            for i, history in enumerate(state.histories)
+        ]
+        best = state.best
+        if "validation_loss" in found:
+            improved = np.array([best_epoch(history)["epoch"] == epoch for history in histories])
+            best = _choose(improved, *jax.device_get((best, weights)))
+        state = TrainingState(weights, optimiser, best, histories)
         yield state
+
+
+def best_epoch(history: list[EpochRow]) -> EpochRow:
+    """The epoch with the lowest validation loss."""
+    validated = [row for row in history if "validation_loss" in row]
+    return min(validated, key=lambda row: row["validation_loss"])
+
+
+def _take(
+    parts: Sequence[Tasks],
+    chosen: Sequence[np.ndarray] | np.ndarray,
+    settings: TrainingSettings,
+    rngs: Sequence[np.random.Generator],
+) -> Task:
+    """Of each process's tasks those chosen, stacked."""
+    ragged = [part for part in parts if isinstance(part, RaggedTasks)]
+    longest = max((int(part.lengths.max()) for part in ragged), default=0)
+    largest = max(settings.target_sizes[1], settings.context_sizes[1])
+    length = min(longest, max(LONGEST, 2 * largest))
+    return _stack(
+        [
+            part.take(i, length=length, rng=rng) if isinstance(part, RaggedTasks) else part[i]
+            for part, i, rng in zip(parts, chosen, rngs, strict=True)
+        ]
+    )
 
 
 def _choose(which: np.ndarray, old, new):
@@ -194,23 +234,18 @@ def _choose(which: np.ndarray, old, new):
     )
 
 
-def _is_best(history: list[EpochRow]) -> bool:
-    losses = [row["validation_loss"] for row in history]
-    return losses[-1] == min(losses)
-
-
-def _check_finite(epoch: int, losses: np.ndarray, validation_losses: np.ndarray) -> None:
+def _check_finite(epoch: int, losses: np.ndarray, validation_losses: np.ndarray | None) -> None:
     """Stop where the loss of a step or of the validation is not a number."""
     failed = ~np.isfinite(losses).all(axis=0)
     if failed.any():
         where = f"in step {int(failed.argmax()) + 1} of epoch {epoch}"
-    elif not np.isfinite(validation_losses).all():
+    elif validation_losses is not None and not np.isfinite(validation_losses).all():
         where = f"on the validation tasks after epoch {epoch}"
     else:
         return
     raise UserError(
-        f"the loss stopped being a number {where} (the latent ODE could not be solved, or the "
-        "weights diverged): lower learning_rate, or rescale the data."
+        f"the loss stopped being a number {where} (the weights diverged, or what they "
+        "describe could not be solved): lower learning_rate, or rescale the data."
     )
 
 
@@ -230,13 +265,15 @@ def _member(stacked, i: int):
     return jax.device_put(jax.tree.map(lambda leaf: leaf[i], stacked))
 
 
-def _check_tasks(process: NeuralODEProcess, tasks: Task, part: str) -> None:
-    sizes = {"observations": process.observation_encoder.observation_size}
-    arrived = {"observations": tasks.observations.ys.shape[-1]}
-    if process.privileged_encoder is not None:
-        sizes["privileged"] = process.privileged_encoder.privileged_size
-        arrived["privileged"] = tasks.privileged.shape[-1]
+def _check_tasks(process: AbstractProcess, tasks: Tasks, part: str) -> None:
+    sizes = {"observations": process.observation_size, "privileged": process.privileged_size}
+    arrived = {
+        "observations": tasks.observations.ys.shape[-1],
+        "privileged": tasks.privileged.shape[-1],
+    }
     for name, size in sizes.items():
+        if name == "privileged" and not process.uses_privileged:
+            continue
         if arrived[name] != size:
             raise UserError(
                 f"`{name}` of the {part} tasks has size {arrived[name]}, the process was built "
@@ -257,11 +294,11 @@ def _check_tasks(process: NeuralODEProcess, tasks: Task, part: str) -> None:
         )
 
 
-def _optimiser(settings: TrainingSettings, num_steps: int) -> optax.GradientTransformation:
-    """The optimiser for epochs of so many steps."""
+def _optimiser(settings: TrainingSettings, num_tasks: int) -> optax.GradientTransformation:
+    """The optimiser for so many tasks."""
     rate = settings.learning_rate
     if settings.decay:
-        total = num_steps * settings.epochs
+        total = num_tasks // settings.batch_size * settings.num_epochs(num_tasks)
         rate = optax.warmup_cosine_decay_schedule(0.0, rate, total // 20, total)
     adam = optax.adam(rate)
     if settings.max_gradient is not None:
@@ -270,10 +307,10 @@ def _optimiser(settings: TrainingSettings, num_steps: int) -> optax.GradientTran
     return optax.flatten(adam)
 
 
-def _initial_state(weights, settings: TrainingSettings, num_steps: int):
+def _initial_state(weights, settings: TrainingSettings, num_tasks: int):
     """The optimiser's state of each process, stacked."""
     one = jax.eval_shape(
-        _optimiser(settings, num_steps).init, jax.tree.map(lambda leaf: leaf[0], weights)
+        _optimiser(settings, num_tasks).init, jax.tree.map(lambda leaf: leaf[0], weights)
     )
     num_processes = len(jax.tree.leaves(weights)[0])
     return jax.tree.map(lambda leaf: np.zeros((num_processes, *leaf.shape), leaf.dtype), one)
@@ -301,11 +338,10 @@ def _mapped(function: Callable) -> Callable:
 class _Loop(NamedTuple):
     """What is compiled into the loop."""
 
-    structure: NeuralODEProcess
-    objective: Elbo
+    structure: AbstractProcess
+    objective: AbstractObjective | Callable
     settings: TrainingSettings
-    num_steps: int
-    """To an epoch."""
+    num_tasks: int
 
     def split(self, tasks: Task, keys):
         """Of each task what its loss needs: a random split, privileged values and a key."""
@@ -323,9 +359,9 @@ class _Loop(NamedTuple):
     def losses(self, weights, parts) -> dict[str, Array]:
         """The loss of each task and its terms."""
         process = eqx.combine(weights, self.structure)
-        process = process.with_solver_steps(self.settings.solver_steps)
+        process = process.in_training()
         losses, terms = _mapped(lambda s, p, k: self.objective(process, s, p, key=k))(*parts)
-        return {"loss": losses} | terms
+        return terms | {"loss": losses}
 
 
 def _draw_order(key_data, epoch, num_tasks: int):
@@ -342,7 +378,7 @@ def _draw_order(key_data, epoch, num_tasks: int):
 
 def _run_steps(loop: _Loop, weights, state, tasks: Task, key_data):
     """One step for each batch of the tasks, in their order; the terms of every step."""
-    optimiser, batch_size = _optimiser(loop.settings, loop.num_steps), loop.settings.batch_size
+    optimiser, batch_size = _optimiser(loop.settings, loop.num_tasks), loop.settings.batch_size
 
     def run(weights, state, tasks, key_data):
         # All splits before the steps: at once they take less time than one in every step.
@@ -372,7 +408,13 @@ def _validate(loop: _Loop, weights, tasks: Task, key_data):
 
     def one(weights, tasks, key_data):
         _, key = jax.random.split(jax.random.wrap_key_data(key_data))
-        parts = loop.split(tasks, jax.random.split(key, len(tasks)))
-        return jax.tree.map(jnp.mean, loop.losses(weights, parts))
+        draws = loop.settings.validation_draws
+        keys = jax.random.split(key, draws * len(tasks)).reshape(draws, len(tasks))
+
+        def draw(keys):
+            return jax.tree.map(jnp.mean, loop.losses(weights, loop.split(tasks, keys)))
+
+        # One draw after another: all at once would take as much memory for each.
+        return draw(keys[0]) if draws == 1 else jax.tree.map(jnp.mean, jax.lax.map(draw, keys))
 
     return _mapped(one)(weights, tasks, key_data)
