@@ -1,32 +1,35 @@
-"""Error, calibration, sharpness and proper scores, as functions of arrays."""
+"""Error, calibration, sharpness and proper scores, one number for each series and column.
+
+Every metric takes a mask, `known`, of what was observed, and keeps the observed columns apart.
+"""
 
 from lupi.metrics.calibration import (
+    CalibrationCurve,
     calibration_curve,
     calibration_error,
     coverage,
-    mixture_pit,
-    normal_pit,
-    pooled_calibration_error,
-    pooled_calibration_error_stderr,
+    paper_calibration_error,
+    pooled_calibration_stderr,
+    spread_pit,
 )
-from lupi.metrics.error import mean_squared_error
-from lupi.metrics.scores import crps, log_likelihood
-from lupi.metrics.sharpness import sharpness, sharpness_variance
+from lupi.metrics.errors import squared_error
+from lupi.metrics.masking import mean_over_time
+from lupi.metrics.scores import crps, joint_log_likelihood, log_likelihood
 from lupi.metrics.summary import Estimate, estimate
 
 __all__ = [
+    "CalibrationCurve",
     "Estimate",
     "calibration_curve",
     "calibration_error",
     "coverage",
     "crps",
     "estimate",
+    "joint_log_likelihood",
     "log_likelihood",
-    "mean_squared_error",
-    "mixture_pit",
-    "normal_pit",
-    "pooled_calibration_error",
-    "pooled_calibration_error_stderr",
-    "sharpness",
-    "sharpness_variance",
+    "mean_over_time",
+    "paper_calibration_error",
+    "pooled_calibration_stderr",
+    "spread_pit",
+    "squared_error",
 ]

@@ -1,38 +1,46 @@
-"""Proper scores of mixtures of Normals, one component for each sample of z."""
+"""Proper scores."""
 
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Float
+import numpy as np
+from jaxtyping import Bool, Float
 
-
-def log_likelihood(
-    means: Float[Array, "*system sample time observation"],
-    scales: Float[Array, "*system sample time observation"],
-    y: Float[Array, "*system time observation"],
-) -> Float[Array, "*system"]:
-    r"""The log density of each system's points together, divided by their number.
-
-    $$\frac1n \log \frac1S \sum_s \prod_i N(y_i; \mu_{si}, \sigma_{si})$$ : within a sample of z the
-    points are independent; the mean is over samples of z of the whole trajectory's density.
-    """
-    densities = jax.scipy.stats.norm.logpdf(jnp.expand_dims(y, -3), means, scales)
-    joint = densities.sum(axis=(-2, -1))
-    num_samples, num_points = means.shape[-3], means.shape[-2] * means.shape[-1]
-    return (jax.nn.logsumexp(joint, axis=-1) - jnp.log(num_samples)) / num_points
+from lupi.distributions import AbstractNormalMixture
+from lupi.metrics.masking import mean_over_time
 
 
 def crps(
-    means: Float[Array, "*system sample time observation"],
-    scales: Float[Array, "*system sample time observation"],
-    y: Float[Array, "*system time observation"],
-) -> Float[Array, "*system"]:
-    r"""The continuous ranked probability score, averaged over the points of each system.
+    forecast: AbstractNormalMixture,
+    y: Float[np.ndarray, "*series time observed"],
+    known: Bool[np.ndarray, "*series time observed"],
+) -> Float[np.ndarray, "*series observed"]:
+    """The continuous ranked probability score of a value, in its unit; smaller is better."""
+    return mean_over_time(np.asarray(forecast.crps(y)), known)
 
-    $$\int (F(x) - 1\{x \ge y\})^2 dx$$ in its closed form, in the units of `y`; smaller is better.
+
+def log_likelihood(
+    forecast: AbstractNormalMixture,
+    y: Float[np.ndarray, "*series time observed"],
+    known: Bool[np.ndarray, "*series time observed"],
+) -> Float[np.ndarray, "*series observed"]:
+    """The log density of a value, each on its own; larger is better."""
+    return mean_over_time(np.asarray(forecast.log_density(y)), known)
+
+
+def joint_log_likelihood(
+    forecast: AbstractNormalMixture,
+    y: Float[np.ndarray, "*series time observed"],
+    known: Bool[np.ndarray, "*series time observed"],
+) -> Float[np.ndarray, "*series"]:
+    r"""The log density of all values of a series together, over their number; larger is better.
+
+    $$\frac1n \log \frac1S \sum_s \prod_i N(y_i; \mu_{si}, \sigma_{si})$$ : within a component the
+    values are independent; the mean is over components of the whole series' density. So it sees
+    whether a forecast knows which values belong together, across columns too.
     """
-    import scoringrules  # a quarter of a second that training can do without
-
-    scores = scoringrules.crps_mixnorm(
-        y, jnp.moveaxis(means, -3, -1), jnp.moveaxis(scales, -3, -1), backend="jax"
-    )
-    return jnp.mean(jnp.asarray(scores), axis=(-2, -1))
+    means, scales = np.asarray(forecast.means, float), np.asarray(forecast.scales, float)
+    distance = (np.expand_dims(y, -3) - means) / scales
+    densities = -0.5 * distance**2 - np.log(np.sqrt(2 * np.pi) * scales)
+    joint = np.where(np.expand_dims(known, -3), densities, 0.0).sum(axis=(-2, -1))
+    largest = joint.max(axis=-1)
+    total = np.log(np.exp(joint - largest[..., None]).mean(axis=-1)) + largest
+    with np.errstate(invalid="ignore"):
+        return total / known.sum(axis=(-2, -1))

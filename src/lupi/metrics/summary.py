@@ -12,6 +12,13 @@ class Estimate(NamedTuple):
     stderr: float | None
     """None where a single value leaves it unknown."""
 
+    def root(self) -> "Estimate":
+        """Of the square root, such as that of a mean squared error."""
+        root = float(np.sqrt(self.mean))
+        return Estimate(
+            root, None if self.stderr is None or root == 0 else self.stderr / (2 * root)
+        )
+
 
 def estimate(values) -> Estimate:
     """The mean of independent values and its standard error."""

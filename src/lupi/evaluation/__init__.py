@@ -1,0 +1,14 @@
+"""How good predictions are: the same for a paper's experiment and for a user's table."""
+
+from lupi.evaluation.scoring import LEVELS, Scores, score
+from lupi.evaluation.tasks import MODES, Evaluation, draw_contexts, evaluate_tasks
+
+__all__ = [
+    "LEVELS",
+    "MODES",
+    "Evaluation",
+    "Scores",
+    "draw_contexts",
+    "evaluate_tasks",
+    "score",
+]
