@@ -28,6 +28,8 @@ def show_epochs(epochs: int) -> Iterator[Callable[[dict[str, Any]], None]]:
         bar = display.add_task("", total=epochs, loss="")
 
         def show(row: dict[str, Any]) -> None:
-            display.update(bar, completed=row["epoch"], loss=f"{row['validation_loss']:.2f}")
+            display.update(bar, completed=row["epoch"])
+            if "validation_loss" in row:
+                display.update(bar, loss=f"{row['validation_loss']:.2f}")
 
         yield show

@@ -1,14 +1,17 @@
 """What is forecast, in original units and with the original labels."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, PRNGKeyArray
 
+from lupi.data.normalisation import Normalisation
+from lupi.data.problems import shown
 from lupi.data.series_table import Columns
+from lupi.distributions import NormalMixture, draw_components
 from lupi.errors import UserError
-from lupi.prediction import mixture_quantiles
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +33,7 @@ def forecast_columns(columns: Columns) -> list[str]:
     return names
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Forecast:
     """The distribution of each observed column at each time, of one or several series.
 
@@ -40,59 +43,67 @@ class Forecast:
     """
 
     columns: Columns
+    normalisation: Normalisation
     labels: np.ndarray
     """Of the series, one for each row."""
     times: np.ndarray
     """Of each row: numbers, or dates where the observations had dates."""
-    decoded_means: Float[np.ndarray, "sample row observed"]
-    decoded_scales: Float[np.ndarray, "sample row observed"]
-    samples: Float[np.ndarray, "sample row observed"]
-    """Possible noisy series, each of one sample of the system."""
+    mixture: NormalMixture
+    """In the model's units: of shape (sample, row, observed)."""
+    positions: np.ndarray
+    """Of each row among those of its series."""
+    key: PRNGKeyArray
+    """Of the noise in `samples`, the same for every series."""
     observations: "pd.DataFrame"
     """What the forecast was made from, in long format."""
 
     @property
     def mean(self) -> Float[np.ndarray, "row observed"]:
         """The mean at each time."""
-        return self.decoded_means.mean(axis=0)
+        return self.normalisation.to_original_values(self.mixture.mean)
 
     @property
     def std(self) -> Float[np.ndarray, "row observed"]:
         """The standard deviation at each time, noise included."""
-        return np.sqrt(self.decoded_means.var(axis=0) + (self.decoded_scales**2).mean(axis=0))
+        return self.mixture.std * self._scale
 
     def quantile(self, level: float | list[float]) -> np.ndarray:
         """The values below which this share of the probability lies; a list gives one each."""
-        levels = np.atleast_1d(np.asarray(level, float))
-        values = mixture_quantiles(self.decoded_means, self.decoded_scales, levels)
-        return values if np.ndim(level) else values[0]
+        return self.normalisation.to_original_values(self.mixture.quantile(level))
 
     def interval(
         self, *, coverage: float = 0.9
     ) -> tuple[Float[np.ndarray, "row observed"], Float[np.ndarray, "row observed"]]:
         """The lower and upper ends of the central interval with this share of the probability."""
-        if not 0 < coverage < 1:
-            raise UserError(f"coverage must be between 0 and 1, got {coverage}: try 0.9.")
-        lower, upper = self.quantile([(1 - coverage) / 2, (1 + coverage) / 2])
-        return lower, upper
+        lower, upper = self.mixture.interval(coverage=coverage)
+        to_original = self.normalisation.to_original_values
+        return to_original(lower), to_original(upper)
 
     def probability_below(
         self, values: Float[np.ndarray, "row observed"]
     ) -> Float[np.ndarray, "row observed"]:
-        """The probability of a value below each of these; NaN stays NaN."""
-        from scipy.special import ndtr
-
-        return ndtr((values - self.decoded_means) / self.decoded_scales).mean(axis=0)
+        """The probability of less than each of these values; NaN stays NaN."""
+        return self.mixture.probability_below(self.normalisation.to_model_values(values))
 
     def log_density(
         self, values: Float[np.ndarray, "row observed"]
     ) -> Float[np.ndarray, "row observed"]:
-        """The logarithm of the probability density at each of these; NaN stays NaN."""
-        from scipy.special import logsumexp
+        """The logarithm of the probability density at each of these values; NaN stays NaN."""
+        densities = self.mixture.log_density(self.normalisation.to_model_values(values))
+        return densities - np.log(self._scale)
 
-        z = (values - self.decoded_means) / self.decoded_scales
-        densities = -0.5 * (z**2 + np.log(2 * np.pi)) - np.log(self.decoded_scales)
-        return logsumexp(densities, axis=0) - np.log(len(densities))
+    @cached_property
+    def samples(self) -> Float[np.ndarray, "sample row observed"]:
+        """Possible noisy series, each of one sample of the system."""
+        number, _, observed = self.mixture.means.shape
+        shape = (number, int(self.positions.max()) + 1, observed)
+        noise = draw_components(NormalMixture(np.zeros(shape), np.ones(shape)), self.key)
+        draws = self.mixture.means + self.mixture.scales * noise[:, self.positions]
+        return self.normalisation.to_original_values(draws)
+
+    @property
+    def _scale(self) -> np.ndarray:
+        return np.array(self.normalisation.observed_scale)
 
     @property
     def series(self) -> list:
@@ -107,18 +118,17 @@ class Forecast:
         """The forecast of one series."""
         rows = self.labels == label
         if not rows.any():
-            known = ", ".join(map(str, self.series[:5]))
-            raise UserError(f"there is no series {label!r} in this forecast, but {known}.")
-        seen = self.observations
-        name = self.columns.series
-        return Forecast(
-            self.columns,
-            self.labels[rows],
-            self.times[rows],
-            self.decoded_means[:, rows],
-            self.decoded_scales[:, rows],
-            self.samples[:, rows],
-            seen if name is None else seen.loc[seen[name] == label],
+            known = ", ".join(map(shown, self.series[:5]))
+            raise UserError(f"there is no series {shown(label)} in this forecast, but {known}.")
+        seen, name = self.observations, self.columns.series
+        means, scales = self.mixture.means[:, rows], self.mixture.scales[:, rows]
+        return replace(
+            self,
+            labels=self.labels[rows],
+            times=self.times[rows],
+            mixture=NormalMixture(means, scales),
+            positions=self.positions[rows],
+            observations=seen if name is None else seen.loc[seen[name] == label],
         )
 
     def to_dataframe(self, *, coverage: float = 0.9) -> "pd.DataFrame":
@@ -160,23 +170,22 @@ class Forecast:
         """Mean, interval and observations: a row of panels for each series, the first `largest`."""
         import matplotlib.pyplot as plt
 
-        shown, names = self.series[:largest], self.columns.observed
-        size = (3.6 * len(names), 2.6 * len(shown))
+        series, names = self.series[:largest], self.columns.observed
+        size = (3.6 * len(names), 2.6 * len(series))
         figure, panels = plt.subplots(
-            len(shown), len(names), figsize=size, squeeze=False, layout="constrained"
+            len(series), len(names), figsize=size, squeeze=False, layout="constrained"
         )
-        for row, label in zip(panels, shown, strict=True):
+        for row, label in zip(panels, series, strict=True):
             one = self[label]
             order = np.argsort(one.times)
-            lower, upper = one.interval(coverage=coverage)
-            seen = one.observations
+            mean, (lower, upper) = one.mean, one.interval(coverage=coverage)
+            seen, times = one.observations, one.times[order]
             for i, (panel, name) in enumerate(zip(row, names, strict=True)):
-                times = one.times[order]
                 band = f"{coverage:.0%} interval"
                 panel.fill_between(
                     times, lower[order, i], upper[order, i], alpha=0.25, lw=0, label=band
                 )
-                panel.plot(times, one.mean[order, i], label="mean")
+                panel.plot(times, mean[order, i], label="mean")
                 panel.plot(seen[self.columns.time], seen[name], "ko", ms=4, label="observed")
                 panel.set(
                     xlabel=self.columns.with_unit(self.columns.time),

@@ -1,0 +1,99 @@
+"""A forecaster, judged on series it has not seen, in original units."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from lupi._machinery.compilation import padded_size
+from lupi.data.normalisation import series_starts
+from lupi.data.problems import shown
+from lupi.data.series_table import SeriesTable, original_times
+from lupi.distributions import NormalMixture
+from lupi.errors import UserError
+from lupi.evaluation import Scores, score
+from lupi.forecasting.forecast import Forecast
+from lupi.forecasting.forecaster import Forecaster
+from lupi.metrics import Estimate, mean_over_time
+
+
+class TableEvaluation(NamedTuple):
+    """How a forecaster did, and what that was found from."""
+
+    metrics: dict[str, dict[str, Estimate]]
+    """For each observed column, mean and standard error over series of each metric of `Scores`, and
+    `rmse_of_training_mean`, what a forecaster scores that knows nothing of a series."""
+    scores: Scores
+    forecast: Forecast
+    """Of all observations that were held back."""
+    truth: Float[np.ndarray, "row observed"]
+    """What was observed there; NaN where nothing was."""
+
+
+def evaluate(
+    forecaster: Forecaster,
+    table: SeriesTable,
+    *,
+    context_sizes: tuple[int, int] = (5, 9),
+    num_samples: int = 64,
+    seed: int = 0,
+) -> TableEvaluation:
+    """Show the forecaster some random observations of each series, and ask it for all others."""
+    shown_rows = _draw_contexts(table, context_sizes, seed)
+    context, held_back = table.rows(shown_rows), table.rows(~shown_rows)
+    times = {
+        label: original_times(table.columns, held_back.times[slice(*held_back.offsets[i : i + 2])])
+        for i, label in enumerate(held_back.labels.tolist())
+    }
+    began = original_times(table.columns, series_starts(table))
+    forecast = forecaster.predict(
+        context,
+        times,
+        starts=dict(zip(table.labels.tolist(), began, strict=True)),
+        num_samples=num_samples,
+        seed=seed,
+    )
+    scores = _score_series(forecast, held_back)
+    return TableEvaluation(
+        scores.by_column(table.columns.observed), scores, forecast, held_back.values
+    )
+
+
+def _draw_contexts(table: SeriesTable, sizes: tuple[int, int], seed: int) -> np.ndarray:
+    """Which rows are shown."""
+    rng = np.random.default_rng(seed)
+    numbers = rng.integers(sizes[0], sizes[1], len(table), endpoint=True)
+    chosen = np.zeros(len(table.times), bool)
+    for i, number in enumerate(numbers):
+        rows = np.arange(*table.offsets[i : i + 2])
+        if len(rows) < 2:
+            raise UserError(
+                f"series {shown(table.labels[i])} has {len(rows)} observations, judging needs at "
+                "least 2, one to show and one to hold back: leave it out."
+            )
+        chosen[rng.choice(rows, min(number, len(rows) - 1), replace=False)] = True
+    return chosen
+
+
+def _score_series(forecast: Forecast, truth: SeriesTable) -> Scores:
+    """What the rows of each series score, padded only to others of about its length."""
+    padded = np.array([padded_size(length, 1) for length in truth.lengths.tolist()])
+    normalisation = forecast.normalisation
+    scale, training_mean = np.array(normalisation.observed_scale), normalisation.observed_mean
+    parts = []
+    for size in np.unique(padded):
+        chosen = np.flatnonzero(padded == size)
+        position = np.arange(size)
+        there = position < truth.lengths[chosen][:, None]
+        rows = np.where(there, truth.offsets[chosen][:, None] + position, 0)
+        y = truth.values[rows]
+        known = there[..., None] & ~np.isnan(y)
+        means, scales = (
+            np.moveaxis(part[:, rows].astype(float), 0, 1)
+            for part in (forecast.mixture.means, forecast.mixture.scales)
+        )
+        mixture = NormalMixture(normalisation.to_original_values(means), scales * scale)
+        part = score(mixture, y, known)
+        part.values["mse_of_training_mean"] = mean_over_time((y - training_mean) ** 2, known)
+        parts.append(part)
+    return Scores.joined(parts)

@@ -1,0 +1,377 @@
+"""One object over it all: from a table of past runs to forecasts of new ones."""
+
+import operator
+import os
+import platform
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from importlib.metadata import version
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from pydantic import ValidationError
+
+from lupi._machinery.array_files import read_header, write_arrays
+from lupi._machinery.compilation import padded_size
+from lupi.data.normalisation import Normalisation, to_tasks, within_span
+from lupi.data.series_table import Columns, SeriesTable, original_times
+from lupi.distributions import NormalMixture
+from lupi.errors import UserError
+from lupi.forecasting.forecast import Forecast, forecast_columns
+from lupi.forecasting.progress import show_epochs
+from lupi.forecasting.questions import Question, Trained, read_question
+from lupi.forecasting.settings import ForecasterSettings, forecaster_settings
+from lupi.models import AbstractPredictor, AbstractProcess, build_process
+from lupi.models.process_file import ProcessDescription, read_process, upgraded, weights_of
+from lupi.prediction import (
+    SMALLEST_CONTEXT,
+    SMALLEST_SAMPLES,
+    SMALLEST_TIMES,
+    as_keys,
+    horizon_of,
+    predict_in_parts,
+)
+from lupi.training import EpochRow, TrainingState, begin, finish, train_epochs
+from lupi.training.checkpoint import load_checkpoint, save_checkpoint
+from lupi.training.loop import best_epoch
+
+SECONDS_BETWEEN_CHECKPOINTS = 10.0
+
+
+class Forecaster:
+    """Learns from a table of past runs, and forecasts new runs from a few observations.
+
+    ```python
+    series = lupi.read_series("runs.csv", series="run", time="t", observed="x", privileged="k")
+    forecaster = lupi.Forecaster().fit(series, seed=0)
+    forecast = forecaster.predict(new_run, times)
+    ```
+    """
+
+    def __init__(self, settings: ForecasterSettings | str = "default", **changes: Any):
+        """The name of a preset and what to change of it, as `forecaster_settings` takes them; or
+        settings as a whole."""
+        if isinstance(settings, str):
+            settings = forecaster_settings(settings, **changes)
+        elif changes:
+            raise UserError(
+                f"got whole settings and changes to a preset ({', '.join(changes)}): give one of "
+                "them; `forecaster_settings` makes settings from both."
+            )
+        self.settings = settings
+        self._fitted: _Fitted | None = None
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether it can forecast."""
+        return self._fitted is not None
+
+    @property
+    def process(self) -> AbstractProcess:
+        """The trained process, in the model's units."""
+        return self._get().process
+
+    @property
+    def predictor(self) -> AbstractPredictor:
+        """What forecasts: the process with its inference, in the model's units."""
+        return self.settings.predictor(self.process)
+
+    @property
+    def columns(self) -> Columns:
+        """What it was trained on."""
+        return self._get().columns
+
+    @property
+    def normalisation(self) -> Normalisation:
+        """How original units become the model's."""
+        return self._get().normalisation
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Data, seed, versions, and how training went."""
+        return self._get().provenance
+
+    def fit(
+        self,
+        series: Any,
+        *,
+        seed: int = 0,
+        checkpoint: str | os.PathLike | None = None,
+        on_epoch: Callable[[EpochRow], None] | None = None,
+        progress: bool = True,
+    ) -> "Forecaster":
+        """Train on a table of series; its privileged columns help, and are never needed again.
+
+        Interrupted (Ctrl-C), it keeps the best so far. With a `checkpoint`, a path, a training that
+        was stopped in whatever way goes on from there, to the same result. `progress` shows a bar
+        on a terminal; `on_epoch` sees each epoch's losses.
+        """
+        if not isinstance(series, SeriesTable):
+            raise UserError(
+                f"expected the series that `read_series` gives, got {type(series).__name__}: read "
+                "it with `lupi.read_series` first."
+            )
+        seed = _check_seed(seed)
+        forecast_columns(series.columns)  # before hours of training, not after
+        training, validation = _hold_out(series, self.settings.num_validation(len(series)), seed)
+        normalisation = Normalisation.of(training)
+        build_key, fit_key = jax.random.split(jax.random.key(seed))
+        process = build_process(
+            self.settings.process,
+            observation_size=len(series.columns.observed),
+            privileged_size=self.settings.privileged_size(len(series.columns.privileged)),
+            key=build_key,
+        )
+        gaps = bool(np.isnan(training.values).any())
+        # A held-out series may begin earlier or end later than all that are trained on.
+        validation = within_span(validation, normalisation)
+        parts = [to_tasks(part, normalisation) for part in (training, validation)]
+        batch_size = min(self.settings.train.batch_size, len(training))
+        settings = self.settings.train.model_copy(update={"batch_size": batch_size})
+        num_epochs = settings.num_epochs(len(training))
+        identity = {
+            "settings": self.settings.model_dump(mode="json"),
+            "data": series.fingerprint(),
+            "seed": seed,
+            # Another version may round otherwise, and the result would be that of neither.
+            "versions": {"lupi": version("lupi"), "jax": version("jax")},
+        }
+        started = time.monotonic()
+        with show_epochs(num_epochs) if progress else nullcontext() as show:
+            watchers = [watch for watch in (show, on_epoch) if watch is not None]
+            state, stopped_by = self._train(
+                process, parts, settings, fit_key, checkpoint, identity, watchers
+            )
+        (fitted,) = finish([process], state, settings)
+        best = best_epoch(fitted.history)
+        provenance = {
+            "data": {"fingerprint": identity["data"], "series": len(series), "gaps": gaps},
+            "seed": seed,
+            "versions": identity["versions"],
+            "python": platform.python_version(),
+            "seconds": time.monotonic() - started,
+            "epochs": state.epoch,
+            "interrupted": stopped_by is not None,
+            "best_epoch": best["epoch"],
+            "validation": {k: v for k, v in best.items() if k.startswith("validation_")},
+        }
+        self._fitted = _Fitted(fitted.process, normalisation, series.columns, provenance)
+        if isinstance(stopped_by, UserError):
+            raise UserError(f"{stopped_by} What was best before is kept.") from stopped_by
+        return self
+
+    def _train(
+        self, process, parts, settings, key, checkpoint, identity, watchers
+    ) -> tuple[TrainingState, BaseException | None]:
+        """The last good state of training, and what stopped it before the end, if anything."""
+        state, saved = None, time.monotonic()
+        num_tasks = len(parts[0])
+        if checkpoint is not None:
+            like = begin([process], settings, num_tasks)
+            state = load_checkpoint(checkpoint, like, identity=identity)
+        epochs = train_epochs(
+            [process],
+            *([part] for part in parts),
+            settings=settings,
+            objective=self.settings.objective,
+            keys=[key],
+            state=state,
+        )
+        try:
+            for state in epochs:
+                for watch in watchers:
+                    watch(state.histories[0][-1])
+                if checkpoint is not None and (
+                    time.monotonic() - saved > SECONDS_BETWEEN_CHECKPOINTS
+                    or state.epoch == settings.num_epochs(num_tasks)
+                ):
+                    save_checkpoint(checkpoint, state, identity=identity)
+                    saved = time.monotonic()
+        except (KeyboardInterrupt, UserError) as stopped_by:
+            if state is None:
+                raise
+            if checkpoint is not None:
+                save_checkpoint(checkpoint, state, identity=identity)
+            return state, stopped_by
+        assert state is not None  # there is at least one epoch
+        return state, None
+
+    def predict(
+        self,
+        observations: Any = None,
+        times: Any = None,
+        *,
+        starts: Mapping[Any, Any] | None = None,
+        num_samples: int = 64,
+        seed: int = 0,
+    ) -> Forecast:
+        """Forecast one or several new series from a few observations of each.
+
+        `observations` is anything `read_series` reads, with the columns of the training data but
+        the privileged ones (and, for one series, the series column): a dataframe, a dictionary of
+        columns, a file. Without any it is what the model believes of a run it has seen nothing of.
+        `times`, in original units and any order, before, between and beyond the observations: one
+        list for all, or a dictionary of lists by series; by default 100 over the span of the
+        training data. With more observations, call it again.
+
+        Series with dates count time from their first observation; `starts`, a dictionary by series,
+        says when they began if that was earlier.
+        """
+        fitted = self._get()
+        seed, num_samples = _check_seed(seed), operator.index(num_samples)
+        if num_samples < 2:
+            raise UserError(f"num_samples must be at least 2 to give a spread, got {num_samples}.")
+        trained = Trained(fitted.columns, fitted.normalisation, fitted.provenance["data"]["gaps"])
+        question = read_question(observations, times, starts, trained)
+        mixture, key = self._answer(question, num_samples, seed)
+        numbers = [len(times) for times in question.times]
+        table = question.table
+        return Forecast(
+            columns=table.columns,
+            normalisation=fitted.normalisation,
+            labels=np.repeat(table.labels, numbers),
+            times=np.asarray(original_times(table.columns, np.concatenate(question.times))),
+            mixture=mixture,
+            positions=np.concatenate([np.arange(number) for number in numbers]),
+            key=key,
+            observations=table.to_dataframe(),
+        )
+
+    def _answer(self, question: Question, num_samples: int, seed: int):
+        """The forecasts of all series, one after the other, in the model's units.
+
+        Series of similar sizes are computed together, in batches of few sizes: nothing is compiled
+        for another number of series, observations, times or samples.
+        """
+        normalisation = self.normalisation
+        tasks = to_tasks(question.table, normalisation, question.began)
+        wanted = [
+            normalisation.to_model_times(times, began).astype(np.float32)
+            for times, began in zip(question.times, question.began, strict=True)
+        ]
+        groups = defaultdict(list)
+        for i, (length, times) in enumerate(zip(tasks.lengths.tolist(), wanted, strict=True)):
+            sizes = padded_size(length, SMALLEST_CONTEXT), padded_size(len(times), SMALLEST_TIMES)
+            groups[*sizes, horizon_of(np.maximum(times, 0.0))].append(i)
+
+        ends = np.cumsum([len(times) for times in wanted])
+        shape = (num_samples, ends[-1], len(question.table.columns.observed))
+        means, scales = np.empty(shape, np.float32), np.empty(shape, np.float32)
+        predictor = self.predictor
+        # The same random numbers for every series: none depends on what stands beside it.
+        key = jax.random.key(seed)
+        noise_key = key
+        for (length, num_times, horizon), members in groups.items():
+            chosen = np.array(members)
+            padded = np.zeros((len(chosen), num_times), np.float32)
+            for row, i in zip(padded, members, strict=True):
+                row[: len(wanted[i])] = wanted[i]
+            parts = predict_in_parts(
+                predictor,
+                tasks.take(chosen, length=length, rng=np.random.default_rng(0)).observations,
+                padded,
+                num_samples=padded_size(num_samples, SMALLEST_SAMPLES),
+                horizon=horizon,
+                keys=key,
+            )
+            following = iter(members)
+            for part in parts:
+                noise_key = as_keys(part.key_data[0])
+                for mean, scale in zip(part.means, part.scales, strict=True):
+                    i = next(following)
+                    number = len(wanted[i])
+                    rows = slice(ends[i] - number, ends[i])
+                    means[:, rows] = mean[:num_samples, :number]
+                    scales[:, rows] = scale[:num_samples, :number]
+        return NormalMixture(means, scales), noise_key
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write everything into one file: weights, settings, normalisation, columns, provenance."""
+        fitted = self._get()
+        description = ProcessDescription.of(fitted.process, self.settings.process)
+        weights = weights_of(
+            fitted.process, description, f"this forecaster cannot be saved to {path}"
+        )
+        header = {
+            "settings": self.settings.model_dump(mode="json"),
+            "process": description.model_dump(mode="json"),
+            "normalisation": fitted.normalisation.model_dump(mode="json"),
+            "columns": fitted.columns.model_dump(mode="json"),
+            "provenance": fitted.provenance,
+            "versions": fitted.provenance["versions"],
+        }
+        write_arrays(path, weights, header, kind="forecaster")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> "Forecaster":
+        """Read a forecaster that `save` wrote; it forecasts the same numbers."""
+        header, shapes = read_header(path, kind="forecaster")
+        try:
+            if header["format"] < 3:
+                header = _upgraded(header)
+            forecaster = cls(ForecasterSettings.model_validate(header["settings"]))
+            description = ProcessDescription.model_validate(header["process"])
+            normalisation = Normalisation.model_validate(header["normalisation"])
+            columns = Columns.model_validate(header["columns"])
+            provenance = dict(header["provenance"])
+        except (ValidationError, KeyError, TypeError, ValueError, AttributeError) as error:
+            raise UserError(
+                f"the header of {path} does not say what the model is ({error}): restore the file "
+                "or train the model again."
+            ) from None
+        process = read_process(path, header["format"], shapes, description)
+        forecaster._fitted = _Fitted(process, normalisation, columns, provenance)
+        return forecaster
+
+    def _get(self) -> "_Fitted":
+        if self._fitted is None:
+            raise UserError("this forecaster has not been trained: call `fit` first, or load one.")
+        return self._fitted
+
+
+class _Fitted(NamedTuple):
+    """What training leaves."""
+
+    process: AbstractProcess
+    normalisation: Normalisation
+    columns: Columns
+    provenance: dict[str, Any]
+
+
+def load(path: str | os.PathLike) -> Forecaster:
+    """Read a forecaster that `Forecaster.save` wrote."""
+    return Forecaster.load(path)
+
+
+def _upgraded(header: dict[str, Any]) -> dict[str, Any]:
+    """The header of a file of format 2, as it would be written now."""
+    process = upgraded(header["process"])
+    train = dict(header["settings"]["train"])
+    steps = {"training_solver_steps": train.pop("solver_steps")}
+    process["settings"] |= steps
+    settings = header["settings"] | {"model": "lupi", "train": train}
+    settings["process"] = process["settings"]
+    return header | {"settings": settings, "process": process}
+
+
+def _check_seed(seed: int) -> int:
+    seed = operator.index(seed)
+    if not 0 <= seed < 2**32:
+        raise UserError(f"the seed must be a whole number from 0 to 2**32 - 1, got {seed}.")
+    return seed
+
+
+def _hold_out(
+    series: SeriesTable, num_validation: int, seed: int
+) -> tuple[SeriesTable, SeriesTable]:
+    """Series to train on and series to validate on, whatever the order of rows was."""
+    if len(series) < 2:
+        raise UserError(
+            f"there {'is' if len(series) == 1 else 'are'} {len(series)} series, training needs at "
+            "least 2, one of them to validate on: give more, or name the series column."
+        )
+    order = np.random.default_rng(seed).permutation(len(series))
+    return series[np.sort(order[num_validation:])], series[np.sort(order[:num_validation])]

@@ -1,0 +1,93 @@
+"""How forecasters are built and trained: a default for data of all kinds, and the paper's."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from pydantic import Field, ValidationError
+
+from lupi.errors import UserError, check_name, settings_problem
+from lupi.models import ProcessSettings
+from lupi.registry import ModelSettings, get_model
+from lupi.training import TrainingSettings
+
+
+class ForecasterSettings(ModelSettings):
+    """How a forecaster is built and trained; `forecaster_settings` makes them from a preset."""
+
+    model: str
+    """Its name in the registry."""
+    train: TrainingSettings
+    validation_share: float = Field(default=0.1, gt=0, lt=1)
+    """Of the series, chosen at random: not trained on, to see when training is best."""
+
+    def num_validation(self, num_series: int) -> int:
+        """How many of so many series are held out."""
+        return max(1, min(num_series - 1, round(self.validation_share * num_series)))
+
+
+class Preset(NamedTuple):
+    """Settings to begin with."""
+
+    process: dict[str, Any]
+    """What differs from the paper's sizes, of processes that have such a setting."""
+    train: TrainingSettings
+
+
+PRESETS = {
+    "default": Preset(
+        process={
+            "hidden_size": 32,
+            "representation_size": 32,
+            "min_latent_scale": 0.01,
+            "min_observation_scale": 0.02,
+            "marks_gaps": True,
+        },
+        train=TrainingSettings(
+            epochs=None,
+            learning_rate=5e-3,
+            batch_size=8,
+            context_sizes=(3, 15),
+            target_sizes=(10, 50),
+            decay=True,
+            max_gradient=10.0,
+            keep_best=True,
+            validations=50,
+            validation_draws=16,
+        ),
+    ),
+    "paper": Preset(process={"marks_gaps": True}, train=TrainingSettings()),
+}
+"""`default` serves data of all kinds; `paper` has the paper's settings."""
+
+
+def forecaster_settings(
+    preset: str = "default",
+    *,
+    model: str = "lupi",
+    process: Mapping[str, Any] | ProcessSettings | None = None,
+    train: Mapping[str, Any] | TrainingSettings | None = None,
+    **others: Any,
+) -> ForecasterSettings:
+    """Settings of a preset with some of them changed.
+
+    ```python
+    lupi.forecaster_settings(model="cnp", process={"hidden_size": 64}, train={"epochs": 50})
+    ```
+
+    A dictionary changes what it names; whole settings take the place of the preset's. `others` are
+    `objective`, `inference`, `uses_privileged` and `validation_share`.
+    """
+    check_name("preset", preset, PRESETS)
+    entry, chosen = get_model(model), PRESETS[preset]
+    kind = type(entry.process)
+    if not isinstance(process, ProcessSettings):
+        fitting = {k: v for k, v in chosen.process.items() if k in kind.model_fields}
+        process = entry.process.model_dump() | fitting | dict(process or {})
+    if not isinstance(train, TrainingSettings):
+        train = chosen.train.model_dump() | dict(train or {})
+    shared = {name: getattr(entry, name) for name in ModelSettings.model_fields}
+    values = shared | {"model": model, "process": process, "train": train} | others
+    try:
+        return ForecasterSettings.model_validate(values)
+    except ValidationError as error:
+        raise UserError(str(settings_problem(error))) from None
