@@ -1,24 +1,21 @@
 """The paper's experiments: named settings, runs, and what they leave behind."""
 
 from lupi.experiments.claims import judge_claims
-from lupi.experiments.reproduce import Progress, collect, reproduce
+from lupi.experiments.paper import EXPERIMENTS, PAPER_MODELS, Experiment, get_experiment
+from lupi.experiments.reproduction import Progress, collect, reproduce
 from lupi.experiments.results import Record, Results, RunFolder, read_results
-from lupi.experiments.run import run
+from lupi.experiments.running import run
 from lupi.experiments.settings import (
     ReproductionSettings,
     RunSettings,
     paper_settings,
     quick_settings,
 )
-from lupi.experiments.tasks import TASKS, PaperTask, get_task
-from lupi.names import MODE_NAMES, MODEL_NAMES, TASK_NAMES
 
 __all__ = [
-    "MODEL_NAMES",
-    "MODE_NAMES",
-    "TASKS",
-    "TASK_NAMES",
-    "PaperTask",
+    "EXPERIMENTS",
+    "PAPER_MODELS",
+    "Experiment",
     "Progress",
     "Record",
     "ReproductionSettings",
@@ -26,7 +23,7 @@ __all__ = [
     "RunFolder",
     "RunSettings",
     "collect",
-    "get_task",
+    "get_experiment",
     "judge_claims",
     "paper_settings",
     "quick_settings",

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from lupi.evaluation import MODES
+from lupi.experiments.paper import EXPERIMENTS, WITH, WITHOUT
 from lupi.experiments.results import Floor, Record
 from lupi.metrics import estimate
-from lupi.names import MODE_NAMES, TASK_NAMES
 
 SIGNIFICANCE = 0.05
 """Of the one-sided paired t-test over seeds that a claim must pass to hold."""
@@ -17,8 +18,8 @@ Claim = dict[str, Any]
 def judge_claims(records: list[Record], floors: list[Floor]) -> list[Claim]:
     """Every claim that the records have both models for.
 
-    - `accuracy`: LUPI's mean squared error is lower, per task and setting;
-    - `calibration`: LUPI's calibration error (the paper's) is lower, per task and setting;
+    - `accuracy`: LUPI's mean squared error is lower, per experiment and setting;
+    - `calibration`: LUPI's calibration error (the paper's) is lower, per experiment and setting;
     - `sharpness`: LUPI is *less* sharp in most of these cells (5 of 6 in the paper).
 
     A verdict is `holds` when the seeds' paired differences pass a one-sided t-test, `undecided`
@@ -26,12 +27,12 @@ def judge_claims(records: list[Record], floors: list[Floor]) -> list[Claim]:
     is a count of cells, by the mean over seeds; how many are beyond chance stands beside it.
     """
     claims = []
-    cells = [(t, m) for t in TASK_NAMES for m in MODE_NAMES if _seeds(records, t, m)]
-    for name, metric in (("accuracy", "mse"), ("calibration", "calibration_error")):
-        for task, mode in cells:
-            claim = {"claim": name} | _compare(records, task, mode, metric)
+    cells = [(t, m) for t in EXPERIMENTS for m in MODES if _seeds(records, t, m)]
+    for name, metric in (("accuracy", "mse"), ("calibration", "spread_calibration_error")):
+        for experiment, mode in cells:
+            claim = {"claim": name} | _compare(records, experiment, mode, metric)
             if metric == "mse":
-                floor = estimate([f.mse.mean for f in floors if f.task == task])
+                floor = estimate([f.mse.mean for f in floors if f.experiment == experiment])
                 claim["floor"] = floor._asdict()
             claims.append(claim)
     if cells:
@@ -39,10 +40,10 @@ def judge_claims(records: list[Record], floors: list[Floor]) -> list[Claim]:
     return claims
 
 
-def _compare(records: list[Record], task: str, mode: str, metric: str) -> Claim:
-    seeds = _seeds(records, task, mode)
-    nopi = np.array([_value(records, task, "nopi", seed, mode, metric) for seed in seeds])
-    lupi = np.array([_value(records, task, "lupi", seed, mode, metric) for seed in seeds])
+def _compare(records: list[Record], experiment: str, mode: str, metric: str) -> Claim:
+    seeds = _seeds(records, experiment, mode)
+    nopi = np.array([_value(records, experiment, WITHOUT, seed, mode, metric) for seed in seeds])
+    lupi = np.array([_value(records, experiment, WITH, seed, mode, metric) for seed in seeds])
     gain = nopi - lupi
     p_value = None
     if len(seeds) > 1 and gain.std() > 0:
@@ -57,11 +58,11 @@ def _compare(records: list[Record], task: str, mode: str, metric: str) -> Claim:
     else:
         verdict = "undecided"
     return {
-        "task": task,
+        "experiment": experiment,
         "mode": mode,
         "metric": metric,
-        "nopi": estimate(nopi)._asdict(),
-        "lupi": estimate(lupi)._asdict(),
+        WITHOUT: estimate(nopi)._asdict(),
+        WITH: estimate(lupi)._asdict(),
         "gain": estimate(gain)._asdict(),
         "seeds": len(seeds),
         "seeds_in_favour": int((gain > 0).sum()),
@@ -71,7 +72,7 @@ def _compare(records: list[Record], task: str, mode: str, metric: str) -> Claim:
 
 
 def _judge_sharpness(records: list[Record], cells: list[tuple[str, str]]) -> Claim:
-    compared = [_compare(records, task, mode, "sharpness") for task, mode in cells]
+    compared = [_compare(records, experiment, mode, "spread_std") for experiment, mode in cells]
     # `_compare` asks whether LUPI's value is lower, this claim whether it is higher.
     less_sharp = [cell for cell in compared if cell["gain"]["mean"] < 0]
     beyond_chance = [
@@ -87,9 +88,11 @@ def _judge_sharpness(records: list[Record], cells: list[tuple[str, str]]) -> Cla
         verdict = "holds"
     return {
         "claim": "sharpness",
-        "metric": "sharpness",
+        "metric": "spread_std",
         "cells": [{k: v for k, v in cell.items() if k != "verdict"} for cell in compared],
-        "less_sharp": [{"task": cell["task"], "mode": cell["mode"]} for cell in less_sharp],
+        "less_sharp": [
+            {"experiment": cell["experiment"], "mode": cell["mode"]} for cell in less_sharp
+        ],
         "count": len(less_sharp),
         "beyond_chance": len(beyond_chance),
         "of": len(cells),
@@ -97,17 +100,19 @@ def _judge_sharpness(records: list[Record], cells: list[tuple[str, str]]) -> Cla
     }
 
 
-def _seeds(records: list[Record], task: str, mode: str) -> list[int]:
+def _seeds(records: list[Record], experiment: str, mode: str) -> list[int]:
     """The seeds for which both models have a record."""
 
     def of_model(model):
-        return {r.seed for r in records if (r.task, r.model, r.mode) == (task, model, mode)}
+        return {
+            r.seed for r in records if (r.experiment, r.model, r.mode) == (experiment, model, mode)
+        }
 
-    return sorted(of_model("nopi") & of_model("lupi"))
+    return sorted(of_model(WITHOUT) & of_model(WITH))
 
 
-def _value(records: list[Record], task, model, seed, mode, metric) -> float:
-    wanted = (task, model, seed, mode)
+def _value(records: list[Record], experiment, model, seed, mode, metric) -> float:
+    wanted = (experiment, model, seed, mode)
     return next(
-        r.metrics[metric].mean for r in records if (r.task, r.model, r.seed, r.mode) == wanted
+        r.metrics[metric].mean for r in records if (r.experiment, r.model, r.seed, r.mode) == wanted
     )

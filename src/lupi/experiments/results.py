@@ -9,11 +9,12 @@ from zipfile import BadZipFile
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from lupi._machinery.files import write_atomically
 from lupi.errors import UserError
-from lupi.files import write_atomically
-from lupi.names import MODEL_NAMES, TASK_NAMES
+from lupi.experiments.paper import EXPERIMENTS
+from lupi.registry import MODELS
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 class Metric(BaseModel):
@@ -28,7 +29,7 @@ class Record(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    task: str
+    experiment: str
     model: str
     seed: int
     mode: str
@@ -39,7 +40,7 @@ class Record(BaseModel):
 class Floor(BaseModel):
     """The error of the mean training trajectory on the test systems of one seed."""
 
-    task: str
+    experiment: str
     seed: int
     mse: Metric
 
@@ -71,14 +72,14 @@ class RunFolder(NamedTuple):
     """Where one run keeps its files, under the output folder."""
 
     out: Path
-    task: str
+    experiment: str
     model: str
     seed: int
 
     @property
     def path(self) -> Path:
         """The folder itself."""
-        return self.out / "runs" / self.task / self.model / f"seed-{self.seed}"
+        return self.out / "runs" / self.experiment / self.model / f"seed-{self.seed}"
 
     @property
     def model_file(self) -> Path:
@@ -121,9 +122,9 @@ class RunFolder(NamedTuple):
             return 0
 
     def history(self) -> dict[str, np.ndarray]:
-        """Each column of the history."""
+        """Each column of the history; NaN where an epoch was not validated."""
         names, *rows = self.history_file.read_text().splitlines()
-        columns = zip(*(map(float, row.split(",")) for row in rows), strict=True)
+        columns = zip(*([float(v or "nan") for v in row.split(",")] for row in rows), strict=True)
         return {n: np.array(c) for n, c in zip(names.split(","), columns, strict=True)}
 
     def predictions(self) -> dict[str, np.ndarray]:
@@ -161,12 +162,12 @@ def read_results(out: Path) -> Results:
 
 
 def finished_folders(out: Path) -> list[RunFolder]:
-    """The folders of all finished runs, in the order of the tasks, models and seeds."""
+    """The folders of all finished runs, in the order of the experiments, models and seeds."""
     found = []
-    for task in TASK_NAMES:
-        for model in MODEL_NAMES:
-            seeds = (out / "runs" / task / model).glob("seed-*/run.json")
+    for experiment in EXPERIMENTS:
+        for model in MODELS:
+            seeds = (out / "runs" / experiment / model).glob("seed-*/run.json")
             numbers = sorted(int(path.parent.name.removeprefix("seed-")) for path in seeds)
-            folders = [RunFolder(out, task, model, seed) for seed in numbers]
+            folders = [RunFolder(out, experiment, model, seed) for seed in numbers]
             found += [folder for folder in folders if folder.finished() is not None]
     return found

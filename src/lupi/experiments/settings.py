@@ -1,10 +1,10 @@
-"""What decides a run's numbers beside its task, frozen."""
+"""What decides a run's numbers beside its experiment, frozen."""
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from lupi import __version__
-from lupi.experiments.tasks import TASKS
-from lupi.models import ProcessSettings
+from lupi.experiments.paper import EXPERIMENTS
+from lupi.registry import MODELS, ModelSettings
 from lupi.training import TrainingSettings
 from lupi.training.settings import Sizes
 
@@ -38,8 +38,6 @@ class RunSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     data: DataSettings = DataSettings()
-    process: ProcessSettings = ProcessSettings(observation_size=2, privileged_size=1)
-    """Of LUPI; NoPI is the same without the privileged parts."""
     training: TrainingSettings = TrainingSettings()
     evaluation: EvaluationSettings = EvaluationSettings()
 
@@ -51,15 +49,25 @@ class ReproductionSettings(BaseModel):
 
     version: str = __version__
     """Of lupi: another version may give other numbers."""
-    tasks: dict[str, RunSettings]
+    experiments: dict[str, RunSettings]
+    models: dict[str, ModelSettings] = Field(default_factory=lambda: _models())
+    """Every model of the registry, whether it is run or not."""
+
+
+def _models() -> dict[str, ModelSettings]:
+    fields = set(ModelSettings.model_fields)
+    return {
+        name: ModelSettings.model_validate({field: getattr(model, field) for field in fields})
+        for name, model in MODELS.items()
+    }
 
 
 def paper_settings(*, epochs: int | None = None) -> ReproductionSettings:
-    """The paper's sizes, and each task's epochs unless `epochs` is given (see `TASKS`)."""
+    """The paper's sizes, and each experiment's epochs unless `epochs` is given."""
     return ReproductionSettings(
-        tasks={
-            name: RunSettings(training=TrainingSettings(epochs=epochs or task.epochs))
-            for name, task in TASKS.items()
+        experiments={
+            name: RunSettings(training=TrainingSettings(epochs=epochs or experiment.epochs))
+            for name, experiment in EXPERIMENTS.items()
         }
     )
 
@@ -71,4 +79,4 @@ def quick_settings(*, epochs: int | None = None) -> ReproductionSettings:
         training=TrainingSettings(epochs=epochs or 2),
         evaluation=EvaluationSettings(num_systems=20, num_samples=8),
     )
-    return ReproductionSettings(tasks=dict.fromkeys(TASKS, run))
+    return ReproductionSettings(experiments=dict.fromkeys(EXPERIMENTS, run))

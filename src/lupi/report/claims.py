@@ -2,7 +2,9 @@
 
 from typing import Any, NamedTuple
 
-from lupi.report.paper import TABLE_1, unit
+from lupi.experiments.paper import PAPER_MODELS
+from lupi.registry import MODELS
+from lupi.report.paper import printed, unit
 
 SETTINGS = {"test": "at test time", "train": "in the training setting"}
 STATEMENTS = {"accuracy": "LUPI is more accurate", "calibration": "LUPI is better calibrated"}
@@ -26,29 +28,34 @@ def describe_claims(claims: list[dict[str, Any]]) -> list[JudgedClaim]:
 
 
 def _describe_pair(claim: dict[str, Any]) -> JudgedClaim:
-    task, mode, metric = claim["task"], claim["mode"], claim["metric"]
-    scale = unit(task, metric)
-    nopi, lupi = claim["nopi"]["mean"] / scale, claim["lupi"]["mean"] / scale
+    experiment, mode, metric = claim["experiment"], claim["mode"], claim["metric"]
+    scale = unit(experiment, metric)
+    ours = [claim[model]["mean"] / scale for model in PAPER_MODELS]
     gain = claim["gain"]
     error = "" if gain["stderr"] is None else f" ± {gain['stderr'] / scale:.2f}"
     chance = "" if claim["p_value"] is None else f", p = {claim['p_value']:.3f}"
     evidence = (
-        f"NoPI {nopi:.2f}, LUPI {lupi:.2f}, gain {gain['mean'] / scale:+.2f}{error}, "
+        f"{_both(ours)}, gain {gain['mean'] / scale:+.2f}{error}, "
         f"{claim['seeds_in_favour']} of {claim['seeds']} seeds{chance}"
     )
     if "floor" in claim:
         evidence += f", floor {claim['floor']['mean'] / scale:.2f}"
-    printed = [getattr(TABLE_1[task, model, mode], metric).mean for model in ("nopi", "lupi")]
+    theirs = [printed(experiment, model, mode, metric) for model in PAPER_MODELS]
     return JudgedClaim(
-        statement=f"{STATEMENTS[claim['claim']]} {SETTINGS[mode]}: {task}",
+        statement=f"{STATEMENTS[claim['claim']]} {SETTINGS[mode]}: {experiment}",
         verdict=claim["verdict"],
         evidence=evidence,
-        paper=f"NoPI {printed[0]:.2f}, LUPI {printed[1]:.2f}",
+        paper=_both([value.mean for value in theirs if value is not None]),
     )
 
 
+def _both(values: list[float]) -> str:
+    labels = [MODELS[model].label for model in PAPER_MODELS]
+    return ", ".join(f"{label} {v:.2f}" for label, v in zip(labels, values, strict=True))
+
+
 def _describe_sharpness(claim: dict[str, Any]) -> JudgedClaim:
-    where = ", ".join(f"{c['task']} {SETTINGS[c['mode']]}" for c in claim["less_sharp"])
+    where = ", ".join(f"{c['experiment']} {SETTINGS[c['mode']]}" for c in claim["less_sharp"])
     return JudgedClaim(
         statement="LUPI is less sharp in most cases",
         verdict=claim["verdict"],

@@ -5,10 +5,10 @@ from lupi.experiments.results import Results
 
 def describe_departures(results: Results) -> str:
     """One paragraph, to stand beside the paper's numbers."""
-    tasks = results.settings["tasks"]
-    trained = sorted({record.task for record in results.records})
-    epochs = ", ".join(f"{tasks[task]['training']['epochs']} on {task}" for task in trained)
-    gains = sorted({tasks[task]["process"]["initial_gain"] for task in trained})
+    experiments, models = results.settings["experiments"], results.settings["models"]
+    trained = sorted({record.experiment for record in results.records})
+    epochs = ", ".join(f"{experiments[name]['training']['epochs']} on {name}" for name in trained)
+    gains = sorted({models[r.model]["process"]["initial_gain"] for r in results.records})
     gain = " and ".join(f"{gain:.3g}" for gain in gains)
     return (
         f"Not as in the paper's text: epochs ({epochs}; the text says 100 for all, the published "

@@ -8,8 +8,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from lupi.files import write_atomically
-from lupi.judging import Judgement
+from lupi._machinery.files import write_atomically
+from lupi.forecasting import TableEvaluation
 from lupi.report.figures import STYLE
 from lupi.report.write import data_uri
 
@@ -27,11 +27,13 @@ LABELS = {
 
 
 def write_evaluation(
-    judgement: Judgement, out: Path, *, model: str, data: str, context: str
+    evaluation: TableEvaluation, out: Path, *, model: str, data: str, context: str
 ) -> None:
     """Write `metrics.json`, `figures/` and `report.html` into a folder."""
-    write_atomically(out / "metrics.json", json.dumps(judgement.metrics, indent=1) + "\n")
-    figures = {"examples": _draw_examples(judgement), "calibration": _draw_calibration(judgement)}
+    metrics = as_dictionaries(evaluation)
+    text = json.dumps(metrics, indent=1, allow_nan=False)
+    write_atomically(out / "metrics.json", text + "\n")
+    figures = {"examples": _draw_examples(evaluation), "calibration": _draw_calibration(evaluation)}
     paths = {}
     for name, figure in figures.items():
         paths[name] = out / "figures" / f"{name}.png"
@@ -42,7 +44,7 @@ def write_evaluation(
     rows = [
         {
             "label": label,
-            "cells": [_cell(**metrics[name]) for metrics in judgement.metrics.values()],
+            "cells": [_cell(*column[name]) for column in evaluation.metrics.values()],
         }
         for name, label in LABELS.items()
     ]
@@ -53,21 +55,29 @@ def write_evaluation(
         model=model,
         data=data,
         context=context,
-        num_series=len(judgement.forecast),
-        num_rows=len(judgement.truth),
-        metrics=list(judgement.metrics),
+        num_series=len(evaluation.forecast),
+        num_rows=len(evaluation.truth),
+        metrics=list(evaluation.metrics),
         rows=rows,
         **{name: data_uri(path) for name, path in paths.items()},
     )
     write_atomically(out / "report.html", page)
 
 
-def _cell(mean: float | None, stderr: float | None) -> str:
+def as_dictionaries(evaluation: TableEvaluation) -> dict[str, dict[str, dict[str, float | None]]]:
+    """The metrics as they stand in `metrics.json`: by column and name, each a mean and a stderr."""
+    return {
+        column: {name: value._asdict() for name, value in found.items()}
+        for column, found in evaluation.metrics.items()
+    }
+
+
+def _cell(mean: float, stderr: float | None) -> str:
     return f"{mean:.3g}" + ("" if stderr is None else f" ± {stderr:.1g}")
 
 
-def _draw_examples(judgement: Judgement):
-    forecast, columns = judgement.forecast, judgement.forecast.columns
+def _draw_examples(evaluation: TableEvaluation):
+    forecast, columns = evaluation.forecast, evaluation.forecast.columns
     with plt.style.context(STYLE):
         figure = forecast.plot()
         panels = iter(figure.axes)
@@ -75,18 +85,19 @@ def _draw_examples(judgement: Judgement):
             rows = forecast.labels == label
             for j in range(len(columns.observed)):
                 next(panels).plot(
-                    forecast.times[rows], judgement.truth[rows, j], ".", color="#cc3311", ms=3
+                    forecast.times[rows], evaluation.truth[rows, j], ".", color="#cc3311", ms=3
                 )
     return figure
 
 
-def _draw_calibration(judgement: Judgement):
+def _draw_calibration(evaluation: TableEvaluation):
     with plt.style.context(STYLE):
         figure, panel = plt.subplots(figsize=(3.6, 3.4))
         panel.plot([0, 1], [0, 1], color="0.6", lw=1)
-        for j, name in enumerate(judgement.forecast.columns.observed):
-            pit = np.sort(judgement.pit[:, j][~np.isnan(judgement.pit[:, j])])
-            panel.plot(pit, np.arange(1, len(pit) + 1) / len(pit), label=name)
+        share = evaluation.scores.curve.over(0).share
+        levels = np.arange(share.shape[-1] + 1) / share.shape[-1]
+        for name, curve in zip(evaluation.forecast.columns.observed, share, strict=True):
+            panel.plot(levels, np.append(0.0, curve), label=name)
         panel.set(xlabel="predicted probability", ylabel="observed frequency")
         panel.set(xlim=(0, 1), ylim=(0, 1))
         panel.legend(frameon=False)

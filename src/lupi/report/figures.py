@@ -4,7 +4,6 @@ import io
 from collections.abc import Callable
 from pathlib import Path
 
-import jax.numpy as jnp
 import numpy as np
 from matplotlib import cm, colormaps, style
 from matplotlib.axes import Axes
@@ -12,35 +11,33 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import NullFormatter
 
+from lupi._machinery.files import write_atomically
+from lupi.experiments.paper import EXPERIMENTS
 from lupi.experiments.results import RunFolder
-from lupi.files import write_atomically
-from lupi.metrics import calibration_curve, sharpness
-from lupi.report.paper import LABELS, TITLES
+from lupi.metrics import calibration_curve
+from lupi.registry import MODELS
 
 STYLE = Path(__file__).with_name("lupi.mplstyle")
-COLOURS = {"nopi": "#c8553d", "lupi": "#1f6f8b"}
 DASHES = {"test": "-", "train": (0, (4, 1.5))}
 MODE_LABELS = {"test": "", "train": "*"}
-QUANTITIES = {
-    "stiffness": ("x₁", "x₂"),
-    "damping": ("x₁", "x₂"),
-    "lotka-volterra": ("prey u", "predators v"),
-}
-PRIVILEGED = {"stiffness": "stiffness k", "damping": "damping c", "lotka-volterra": "V"}
 TRACES = 60
 """Trajectories drawn of each family."""
 
 
 def write_figures(folders: list[RunFolder], out: Path) -> list[Path]:
     """Draw every figure the runs allow, each as PNG and SVG; gives the paths of the PNGs."""
-    tasks = [task for task in TITLES if any(folder.task == task for folder in folders)]
+    experiments = [
+        experiment
+        for experiment in EXPERIMENTS
+        if any(folder.experiment == experiment for folder in folders)
+    ]
     drawings: dict[str, Callable[[], Figure]] = {
-        "induced-dynamics": lambda: draw_induced_dynamics(folders, tasks),
+        "induced-dynamics": lambda: draw_induced_dynamics(folders, experiments),
     }
-    for task in tasks:
-        of_task = [folder for folder in folders if folder.task == task]
-        drawings[task] = lambda of_task=of_task: draw_comparison(of_task)
-    drawings["training"] = lambda: draw_training(folders, tasks)
+    for experiment in experiments:
+        folders_of_it = [folder for folder in folders if folder.experiment == experiment]
+        drawings[experiment] = lambda folders_of_it=folders_of_it: draw_comparison(folders_of_it)
+    drawings["training"] = lambda: draw_training(folders, experiments)
     paths = []
     with style.context(STYLE):
         for name, draw in drawings.items():
@@ -59,29 +56,31 @@ def write_figures(folders: list[RunFolder], out: Path) -> list[Path]:
     return paths
 
 
-def draw_induced_dynamics(folders: list[RunFolder], tasks: list[str]) -> Figure:
+def draw_induced_dynamics(folders: list[RunFolder], experiments: list[str]) -> Figure:
     """Figure 3: what each family looks like, coloured by the privileged quantity."""
-    figure = Figure(figsize=(3.4 * len(tasks), 3.8))
-    axes = figure.subplots(2, len(tasks), sharex=True, squeeze=False)
-    for column, task in enumerate(tasks):
-        arrays = next(folder for folder in folders if folder.task == task).predictions()
+    figure = Figure(figsize=(3.4 * len(experiments), 3.8))
+    axes = figure.subplots(2, len(experiments), sharex=True, squeeze=False)
+    for column, experiment in enumerate(experiments):
+        arrays = next(folder for folder in folders if folder.experiment == experiment).predictions()
         times, privileged = arrays["times"], arrays["privileged"][:TRACES, 0]
         norm = Normalize(privileged.min(), privileged.max())
-        for row, quantity in enumerate(QUANTITIES[task]):
+        for row, quantity in enumerate(EXPERIMENTS[experiment].quantities):
             axis = axes[row, column]
             for trace, value in zip(arrays["observed"][:TRACES], privileged, strict=True):
                 colour = colormaps["viridis"](norm(value))
                 axis.plot(times, trace[:, row], color=colour, linewidth=0.7, alpha=0.8)
             axis.set_ylabel(quantity)
-        axes[0, column].set_title(TITLES[task])
+        axes[0, column].set_title(EXPERIMENTS[experiment].title)
         axes[1, column].set_xlabel("time")
         scale = cm.ScalarMappable(norm, "viridis")
-        figure.colorbar(scale, ax=axes[:, column], label=PRIVILEGED[task], pad=0.02)
+        figure.colorbar(
+            scale, ax=axes[:, column], label=EXPERIMENTS[experiment].privileged, pad=0.02
+        )
     return figure
 
 
 def draw_comparison(folders: list[RunFolder]) -> Figure:
-    """Figures 4 and 5, for one task: example predictions, calibration and sharpness."""
+    """Figures 4 and 5, for one experiment: example predictions, calibration and sharpness."""
     figure = Figure(figsize=(13, 4.4))
     panels = figure.subfigures(1, 3, width_ratios=[2.1, 1, 1], squeeze=False)
     left, middle, right = np.asarray(panels)[0]
@@ -96,7 +95,7 @@ def draw_comparison(folders: list[RunFolder]) -> Figure:
 
 
 def _draw_examples(figure: SubFigure, folders: list[RunFolder], arrays) -> None:
-    models = [model for model in LABELS if any(folder.model == model for folder in folders)]
+    models = [model for model in MODELS if any(folder.model == model for folder in folders)]
     first = {model: min(f.seed for f in folders if f.model == model) for model in models}
     shown = arrays[models[-1], first[models[-1]]]
     errors = ((shown["test_mean"] - shown["observed"]) ** 2).mean(axis=(1, 2))
@@ -106,10 +105,10 @@ def _draw_examples(figure: SubFigure, folders: list[RunFolder], arrays) -> None:
     for row, mode in enumerate(("test", "train")):
         for column, model in enumerate(models):
             _draw_example(axes[row, column], arrays[model, first[model]], system, mode, model)
-            axes[row, column].set_title(LABELS[model] + MODE_LABELS[mode])
+            axes[row, column].set_title(MODELS[model].label + MODE_LABELS[mode])
     for axis in axes[-1]:
         axis.set_xlabel("time")
-    names = QUANTITIES[folders[0].task]
+    names = EXPERIMENTS[folders[0].experiment].quantities
     for row in axes:
         row[0].set_ylabel(", ".join(names))
     handles, labels = axes[0, 0].get_legend_handles_labels()
@@ -127,13 +126,16 @@ def _draw_example(axis: Axes, arrays, system: int, mode: str, model: str) -> Non
                 times,
                 (mean - width * std)[:, quantity],
                 (mean + width * std)[:, quantity],
-                color=COLOURS[model],
+                color=MODELS[model].colour,
                 alpha=alpha,
                 linewidth=0,
                 label=f"±{width} std" if first else None,
             )
         axis.plot(
-            times, mean[:, quantity], color=COLOURS[model], label="prediction" if first else None
+            times,
+            mean[:, quantity],
+            color=MODELS[model].colour,
+            label="prediction" if first else None,
         )
         axis.plot(
             times,
@@ -157,45 +159,49 @@ def _draw_example(axis: Axes, arrays, system: int, mode: str, model: str) -> Non
 def _draw_calibration(axis: Axes, arrays) -> None:
     axis.plot([0, 1], [0, 1], color="0.6", linewidth=0.8)
     for mode in ("test", "train"):
-        for model in LABELS:
-            curves = [
-                np.asarray(calibration_curve(jnp.asarray(a[f"{mode}_pit"]))).mean(axis=0)
-                for (m, _), a in arrays.items()
-                if m == model
-            ]
+        for model in MODELS:
+            curves = [_curve(a[f"{mode}_pit"]) for (m, _), a in arrays.items() if m == model]
             if not curves:
                 continue
             levels = np.arange(1, curves[0].size + 1) / curves[0].size
             for curve in curves:
-                axis.plot(levels, curve, color=COLOURS[model], linewidth=0.5, alpha=0.35)
+                axis.plot(levels, curve, color=MODELS[model].colour, linewidth=0.5, alpha=0.35)
             axis.plot(
                 levels,
                 np.mean(curves, axis=0),
-                color=COLOURS[model],
+                color=MODELS[model].colour,
                 linestyle=DASHES[mode],
-                label=LABELS[model] + MODE_LABELS[mode],
+                label=MODELS[model].label + MODE_LABELS[mode],
             )
     axis.set(xlabel="predicted probability", ylabel="observed frequency", xlim=(0, 1), ylim=(0, 1))
     axis.set_aspect("equal")
     axis.legend(loc="lower right")
 
 
+def _curve(pit: np.ndarray) -> np.ndarray:
+    """How often, over all systems and quantities, the PIT is at most each level."""
+    return calibration_curve(pit, np.ones(pit.shape, bool)).over(0).over(0).share
+
+
 def _draw_sharpness(axis: Axes, arrays) -> None:
     for mode in ("test", "train"):
-        for model in LABELS:
+        for model in MODELS:
             values = [a[f"{mode}_std"] for (m, _), a in arrays.items() if m == model]
             if not values:
                 continue
-            per_system = np.asarray(sharpness(jnp.concatenate(values)))
+            per_system = np.concatenate(values).mean(axis=(-2, -1))
+            per_system = per_system[per_system > 0]  # a model without a latent has no spread
+            if per_system.size == 0:
+                continue
             axis.hist(
                 per_system,
                 bins=np.geomspace(per_system.min() * 0.99, per_system.max() * 1.01, 40),
                 weights=np.full(per_system.size, 1 / per_system.size),
                 histtype="step",
-                color=COLOURS[model],
+                color=MODELS[model].colour,
                 linestyle=DASHES[mode],
                 linewidth=1.3,
-                label=LABELS[model] + MODE_LABELS[mode],
+                label=MODELS[model].label + MODE_LABELS[mode],
             )
     axis.set_xscale("log")
     axis.xaxis.set_minor_formatter(NullFormatter())
@@ -203,33 +209,36 @@ def _draw_sharpness(axis: Axes, arrays) -> None:
     axis.legend(loc="best")
 
 
-def draw_training(folders: list[RunFolder], tasks: list[str]) -> Figure:
+def draw_training(folders: list[RunFolder], experiments: list[str]) -> Figure:
     """Both terms of the objective over the epochs, every seed."""
-    figure = Figure(figsize=(3.6 * len(tasks), 4.6))
-    axes = figure.subplots(2, len(tasks), sharex="col", squeeze=False)
-    for column, task in enumerate(tasks):
+    figure = Figure(figsize=(3.6 * len(experiments), 4.6))
+    axes = figure.subplots(2, len(experiments), sharex="col", squeeze=False)
+    for column, experiment in enumerate(experiments):
         labelled = set()
-        for folder in (f for f in folders if f.task == task):
+        for folder in (f for f in folders if f.experiment == experiment):
             history = folder.history()
             for row, term in enumerate(("log_likelihood", "kl")):
                 for part, width in (("train", 1.1), ("validation", 0.6)):
-                    label = f"{LABELS[folder.model]}, {part}"
+                    values = history.get(f"{part}_{term}")
+                    if values is None:  # of another objective
+                        continue
+                    there = np.isfinite(values)
+                    label = f"{MODELS[folder.model].label}, {part}"
                     axes[row, column].plot(
-                        history["epoch"],
-                        history[f"{part}_{term}"],
-                        color=COLOURS[folder.model],
+                        history["epoch"][there],
+                        values[there],
+                        color=MODELS[folder.model].colour,
                         linewidth=width,
                         linestyle="-" if part == "train" else ":",
                         alpha=0.8,
                         label=None if (row, label) in labelled else label,
                     )
                     labelled.add((row, label))
-        axes[0, column].set_title(TITLES[task])
+        axes[0, column].set_title(EXPERIMENTS[experiment].title)
         axes[1, column].set_xlabel("epoch")
         # The first epochs lie far below and would flatten everything after them.
-        low, high = np.percentile(
-            np.concatenate([line.get_ydata() for line in axes[0, column].lines]), [2, 100]
-        )
+        drawn = [line.get_ydata() for line in axes[0, column].lines]
+        low, high = np.percentile(np.concatenate(drawn), [2, 100]) if drawn else (0, 0)
         if high > low:
             axes[0, column].set_ylim(low, high + 0.05 * (high - low))
     axes[0, 0].set_ylabel("log-likelihood")

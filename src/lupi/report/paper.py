@@ -9,8 +9,8 @@ class PrintedRow(NamedTuple):
     """One row: the mean squared error, the calibration error and the sharpness."""
 
     mse: Estimate
-    calibration_error: Estimate
-    sharpness: Estimate
+    spread_calibration_error: Estimate
+    spread_std: Estimate
 
 
 def _row(mse, mse_error, calibration, calibration_error, sharpness) -> PrintedRow:
@@ -35,23 +35,23 @@ TABLE_1: dict[tuple[str, str, str], PrintedRow] = {
     ("lotka-volterra", "nopi", "train"): _row(5.24, 0.30, 2.89, 0.04, 1.37),
     ("lotka-volterra", "lupi", "train"): _row(0.73, 0.02, 1.23, 0.04, 1.48),
 }
-"""By task, model and setting; `train` are the starred rows. Errors are over 500 test systems."""
+"""By experiment, model and setting; `train` are the starred rows. Errors are over 500 systems."""
+
+METRICS = ("mse", "spread_calibration_error", "spread_std")
+"""The columns of Table 1; all but the last, sharpness, are better when smaller."""
 
 MSE_EXPONENT = {"stiffness": -2, "damping": -3, "lotka-volterra": -3}
 SHARPNESS_EXPONENT = -2
 
-LABELS = {"nopi": "NoPI", "lupi": "LUPI"}
 
-TITLES = {
-    "stiffness": "Varying stiffness, k ~ U(0.2, 1)",
-    "damping": "Varying damping, c ~ U(0.5, 2)",
-    "lotka-volterra": "Lotka-Volterra, u₀ ~ U(0.2, 1), v₀ ~ U(0.1, 0.5)",
-}
-"""Each task's heading in the table."""
+def printed(experiment: str, model: str, mode: str, metric: str) -> Estimate | None:
+    """The value that the paper prints, in its unit; nothing for what is not in its table."""
+    row = TABLE_1.get((experiment, model, mode))
+    return None if row is None else getattr(row, metric)
 
 
-def unit(task: str, metric: str) -> float:
+def unit(experiment: str, metric: str) -> float:
     """What one printed unit of a metric stands for."""
     if metric == "mse":
-        return 10.0 ** MSE_EXPONENT[task]
-    return 10.0**SHARPNESS_EXPONENT if metric == "sharpness" else 1.0
+        return 10.0 ** MSE_EXPONENT[experiment]
+    return 10.0**SHARPNESS_EXPONENT if metric == "spread_std" else 1.0

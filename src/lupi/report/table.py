@@ -5,12 +5,14 @@ from typing import NamedTuple
 from rich import box
 from rich.table import Table
 
+from lupi.evaluation import MODES
+from lupi.experiments.paper import EXPERIMENTS
 from lupi.experiments.results import Record, Results
 from lupi.metrics import Estimate, estimate
-from lupi.report.paper import LABELS, MSE_EXPONENT, SHARPNESS_EXPONENT, TABLE_1, TITLES, unit
+from lupi.registry import MODELS
+from lupi.report.paper import METRICS, MSE_EXPONENT, SHARPNESS_EXPONENT, printed, unit
 
-METRICS = ("mse", "calibration_error", "sharpness")
-FULL_METRICS = ("log_likelihood", "crps", "coverage_50", "coverage_90", "coverage_95")
+FULL_METRICS = ("joint_log_likelihood", "crps", "coverage_50", "coverage_90", "coverage_95")
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -26,13 +28,15 @@ class Row(NamedTuple):
     """One model in one setting."""
 
     label: str
+    colour: str
+    starred: bool
     cells: list[Cell]
 
 
-class TaskTable(NamedTuple):
-    """The part of Table 1 about one task."""
+class ExperimentTable(NamedTuple):
+    """The part of Table 1 about one experiment."""
 
-    task: str
+    experiment: str
     title: str
     headers: list[str]
     rows: list[Row]
@@ -41,79 +45,94 @@ class TaskTable(NamedTuple):
     seeds: int
 
 
-def over_seeds(records: list[Record], task: str, model: str, mode: str, metric: str) -> Estimate:
+def over_seeds(
+    records: list[Record], experiment: str, model: str, mode: str, metric: str
+) -> Estimate:
     """A metric's mean over seeds, and the standard error of that mean."""
-    wanted = (task, model, mode)
+    wanted = (experiment, model, mode)
     return estimate(
-        [r.metrics[metric].mean for r in records if (r.task, r.model, r.mode) == wanted]
+        [r.metrics[metric].mean for r in records if (r.experiment, r.model, r.mode) == wanted]
     )
 
 
-def build_tables(results: Results) -> list[TaskTable]:
-    """One table for each task that the results hold."""
-    present = {record.task for record in results.records}
-    return [_build_table(results, task) for task in TITLES if task in present]
+def build_tables(results: Results) -> list[ExperimentTable]:
+    """One table for each experiment that the results hold."""
+    present = {record.experiment for record in results.records}
+    return [
+        _build_table(results, experiment) for experiment in EXPERIMENTS if experiment in present
+    ]
 
 
-def _build_table(results: Results, task: str) -> TaskTable:
-    records = [record for record in results.records if record.task == task]
+def _build_table(results: Results, experiment: str) -> ExperimentTable:
+    records = [record for record in results.records if record.experiment == experiment]
     seeds = set.intersection(
         *({r.seed for r in records if r.model == m} for m in {r.model for r in records})
     )
     # Only seeds that every model has: a comparison of other means would not be paired.
     records = [record for record in records if record.seed in seeds]
     rows, full_rows = [], []
-    for mode in ("test", "train"):
-        models = [m for m in LABELS if any((r.model, r.mode) == (m, mode) for r in records)]
+    for mode in MODES:
+        models = [m for m in MODELS if any((r.model, r.mode) == (m, mode) for r in records)]
         values = {
-            (model, metric): over_seeds(records, task, model, mode, metric)
+            (model, metric): over_seeds(records, experiment, model, mode, metric)
             for model in models
             for metric in METRICS + FULL_METRICS
         }
         for model in models:
-            label = LABELS[model] + ("*" if mode == "train" else "")
             cells = []
             for metric in METRICS:
-                best = min(values[m, metric].mean for m in models)
-                mine = values[model, metric]
+                others = [values[m, metric] for m in models if m != model]
+                paper = printed(experiment, model, mode, metric)
                 cells.append(
                     Cell(
-                        text=_show(mine, unit(task, metric)),
+                        text=_show(values[model, metric], unit(experiment, metric)),
                         # As in the paper, sharpness is not a contest.
-                        better=metric != "sharpness" and len(models) > 1 and mine.mean == best,
-                        paper=_show(getattr(TABLE_1[task, model, mode], metric), 1.0),
+                        better=metric != "spread_std"
+                        and bool(others)
+                        and all(_is_below(values[model, metric], other) for other in others),
+                        paper="" if paper is None else _show(paper, 1.0),
                     )
                 )
-            rows.append(Row(label, cells))
+            starred = mode == "train"
+            label = MODELS[model].label + ("*" if starred else "")
+            rows.append(Row(label, MODELS[model].colour, starred, cells))
             full = [Cell(_show(values[model, m], 1.0, 3), False, "") for m in FULL_METRICS]
-            full_rows.append(Row(label, full))
+            full_rows.append(Row(label, MODELS[model].colour, starred, full))
     headers = [
-        f"MSE ({_power(MSE_EXPONENT[task])})",
+        f"MSE ({_power(MSE_EXPONENT[experiment])})",
         "Calib. error",
         f"Sharp. ({_power(SHARPNESS_EXPONENT)})",
     ]
-    floor = estimate([floor.mse.mean for floor in results.floors if floor.task == task])
-    return TaskTable(
-        task=task,
-        title=TITLES[task],
+    floor = estimate([floor.mse.mean for floor in results.floors if floor.experiment == experiment])
+    return ExperimentTable(
+        experiment=experiment,
+        title=EXPERIMENTS[experiment].title,
         headers=headers,
         rows=rows,
         full_rows=full_rows,
-        floor=_show(floor, unit(task, "mse")),
+        floor=_show(floor, unit(experiment, "mse")),
         seeds=len(seeds),
     )
 
 
-def to_markdown(tables: list[TaskTable], departures: str) -> str:
+def _is_below(mine: Estimate, other: Estimate) -> bool:
+    """Whether it is smaller by more than the standard errors of both."""
+    if mine.stderr is None or other.stderr is None:
+        return False
+    return mine.mean + mine.stderr < other.mean - other.stderr
+
+
+def to_markdown(tables: list[ExperimentTable], departures: str) -> str:
     """The content of `table.md`."""
     lines = [
         "# Table 1, reproduced",
         "",
         "Ours is the mean over seeds ± its standard error; the paper's is one training run ± the "
         "standard error over 500 test systems. Rows with * are the training setting: the full "
-        "target set and, for LUPI, the privileged information. Lower is better; the better of "
-        "each pair is bold (sharpness is not a contest). The floor is the error of the mean "
-        "training trajectory, which no model that has learned anything should exceed.",
+        "target set and, for LUPI, the privileged information. Lower is better; bold is what is "
+        "better than all others by more than both standard errors (sharpness is not a contest). "
+        "The floor is the error of the mean training trajectory, which no model that has learned "
+        "anything should exceed.",
         "",
         departures,
     ]
@@ -128,9 +147,9 @@ def to_markdown(tables: list[TaskTable], departures: str) -> str:
         "",
         "# The full predictive distribution",
         "",
-        "The mixture over samples of z of the decoded Normals: log-likelihood per value (higher is "
-        "better), CRPS (lower is better), and how often the central 50, 90 and 95 % intervals "
-        "cover what is observed.",
+        "The mixture over samples of z of the decoded Normals: log-likelihood of a whole series "
+        "per value (higher is better), CRPS (lower is better), and how often the central 50, 90 "
+        "and 95 % intervals cover what is observed.",
     ]
     for table in tables:
         names = "log-likelihood | CRPS | coverage 50 % | 90 % | 95 %"
@@ -140,8 +159,8 @@ def to_markdown(tables: list[TaskTable], departures: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def to_terminal(table: TaskTable) -> Table:
-    """One task's part of Table 1, for people."""
+def to_terminal(table: ExperimentTable) -> Table:
+    """One experiment's part of Table 1, for people."""
     seeds = "1 seed" if table.seeds == 1 else f"mean of {table.seeds} seeds ± standard error"
     shown = Table(
         title=table.title,
@@ -151,7 +170,7 @@ def to_terminal(table: TaskTable) -> Table:
         box=box.SIMPLE_HEAD,
         pad_edge=False,
     )
-    shown.add_column("Model")
+    shown.add_column("Model", no_wrap=True, min_width=5)
     for name in table.headers:
         shown.add_column(name, justify="right", no_wrap=True)
         shown.add_column("paper", justify="right", style="dim", no_wrap=True)
@@ -161,8 +180,10 @@ def to_terminal(table: TaskTable) -> Table:
             # The paper's standard errors are left to table.md: this fits 80 columns.
             paper = cell.paper.split(" ")[0]
             values += [f"[bold]{cell.text}[/]" if cell.better else cell.text, paper]
-        last_of_setting = number + 1 < len(table.rows) and table.rows[number + 1].label[-1] == "*"
-        shown.add_row(row.label, *values, end_section=last_of_setting and row.label[-1] != "*")
+        following = table.rows[number + 1 : number + 2]
+        shown.add_row(
+            row.label, *values, end_section=any(r.starred != row.starred for r in following)
+        )
     return shown
 
 

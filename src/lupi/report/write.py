@@ -6,19 +6,19 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from lupi._machinery.files import write_atomically
 from lupi.experiments.results import Results, finished_folders, read_results
-from lupi.files import write_atomically
-from lupi.names import MODEL_NAMES
+from lupi.registry import MODELS
 from lupi.report.claims import describe_claims
 from lupi.report.departures import describe_departures
 from lupi.report.figures import write_figures
-from lupi.report.paper import TABLE_1, unit
-from lupi.report.table import TaskTable, build_tables, over_seeds, to_markdown
+from lupi.report.paper import printed, unit
+from lupi.report.table import ExperimentTable, build_tables, over_seeds, to_markdown
 
 PAPER_EPOCHS = 100
 
 
-def write_report(out: Path) -> list[TaskTable]:
+def write_report(out: Path) -> list[ExperimentTable]:
     """Write `table.md`, `figures/` and `report.html` from the results saved in `out`."""
     results = read_results(out)
     tables = build_tables(results)
@@ -29,16 +29,18 @@ def write_report(out: Path) -> list[TaskTable]:
     return tables
 
 
-def _render_page(results: Results, tables: list[TaskTable], figures: list[Path]) -> str:
+def _render_page(results: Results, tables: list[ExperimentTable], figures: list[Path]) -> str:
     environment = Environment(
         loader=PackageLoader("lupi.report", "."),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
     )
-    shortest = min(results.settings["tasks"][t.task]["training"]["epochs"] for t in tables)
+    shortest = min(
+        results.settings["experiments"][t.experiment]["training"]["epochs"] for t in tables
+    )
     return environment.get_template("page.html").render(
-        num_models=len({(r.task, r.model, r.seed) for r in results.records}),
+        num_models=len({(r.experiment, r.model, r.seed) for r in results.records}),
         small=f"{shortest} epochs" if shortest < PAPER_EPOCHS else None,
         departures=describe_departures(results),
         summary=_summarise(results, tables),
@@ -47,23 +49,23 @@ def _render_page(results: Results, tables: list[TaskTable], figures: list[Path])
         figures={path.stem: data_uri(path) for path in figures},
         settings=json.dumps(results.settings, indent=1),
         version=results.settings["version"],
+        colours={name: model.colour for name, model in MODELS.items()},
     )
 
 
-def _summarise(results: Results, tables: list[TaskTable]) -> str:
+def _summarise(results: Results, tables: list[ExperimentTable]) -> str:
     at_test = [
-        (over_seeds(results.records, t.task, model, "test", "mse"), t.task, model)
+        over_seeds(results.records, t.experiment, model, "test", "mse").mean
+        / (unit(t.experiment, "mse") * paper.mean)
         for t in tables
-        for model in MODEL_NAMES
-        if any((r.task, r.model) == (t.task, model) for r in results.records)
+        for model in MODELS
+        if any((r.experiment, r.model) == (t.experiment, model) for r in results.records)
+        and (paper := printed(t.experiment, model, "test", "mse")) is not None
     ]
-    reached = sum(
-        value.mean / unit(task, "mse") <= TABLE_1[task, model, "test"].mse.mean
-        for value, task, model in at_test
-    )
+    reached = sum(ratio <= 1 for ratio in at_test)
     sentences = [
         f"At test time the mean squared error is at or below the paper's for {reached} of "
-        f"{len(at_test)} models and tasks."
+        f"{len(at_test)} models and experiments."
     ]
     if results.claims:
         verdicts = [claim["verdict"] for claim in results.claims]

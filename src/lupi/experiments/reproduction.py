@@ -1,47 +1,34 @@
 """The whole of Table 1: many runs, interrupted and resumed, into one results file."""
 
-import fcntl
+import json
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
+from filelock import FileLock, Timeout
 from loky import cpu_count, get_reusable_executor
 from loky.process_executor import BrokenProcessPool
-from pydantic import ValidationError
 
-from lupi.errors import UserError
+from lupi._machinery.environment import worker_environment
+from lupi._machinery.files import write_atomically
+from lupi.errors import UserError, check_name
 from lupi.experiments.claims import judge_claims
+from lupi.experiments.paper import EXPERIMENTS, PAPER_MODELS
 from lupi.experiments.results import Results, RunFolder, finished_folders
-from lupi.experiments.run import run
+from lupi.experiments.running import run
 from lupi.experiments.settings import ReproductionSettings, RunSettings
-from lupi.files import write_atomically
-from lupi.names import MODEL_NAMES, TASK_NAMES, check_name
+from lupi.registry import MODELS, ModelSettings
 
 POLL_SECONDS = 0.5
 
 SEEDS_TOGETHER = 3
-"""Seeds of one task and model that are trained in one loop; more gain little per seed."""
-
-CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "lupi" / "compiled"
-
-WORKER_ENVIRONMENT = {
-    # One core a worker: left alone, each would start threads for all cores and they would fight.
-    # NPROC is what XLA takes for the number of cores; handing small work from one thread to another
-    # takes longer than doing it.
-    "NPROC": "1",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
-    "OMP_NUM_THREADS": "1",
-    # Compiled once, used by all workers and by the next command. Functions with error callbacks,
-    # diffrax's, cannot be kept: a failing simulation gives NaN instead, and `simulate` says so.
-    "JAX_COMPILATION_CACHE_DIR": os.environ.get("JAX_COMPILATION_CACHE_DIR", str(CACHE)),
-    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-    "EQX_ON_ERROR": "nan",
-}
+"""Seeds of one experiment and model that are trained in one loop; more gain little per seed."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +45,8 @@ def reproduce(
     settings: ReproductionSettings,
     out: Path,
     *,
-    tasks: Sequence[str] = TASK_NAMES,
-    models: Sequence[str] = MODEL_NAMES,
+    experiments: Sequence[str] = tuple(EXPERIMENTS),
+    models: Sequence[str] = PAPER_MODELS,
     seeds: int = 3,
     workers: int | None = None,
     on_progress: Callable[[Progress], None] = lambda _: None,
@@ -71,26 +58,31 @@ def reproduce(
     counts as done once all its files are written, and what is done is not done again. The results
     cover all finished runs of the folder, those of earlier calls included.
     """
-    for kind, names, allowed in (("task", tasks, TASK_NAMES), ("model", models, MODEL_NAMES)):
+    for kind, names, allowed in (
+        ("experiment", experiments, EXPERIMENTS),
+        ("model", models, MODELS),
+    ):
         if not names:
             raise UserError(f"expected at least one {kind}, got none: name some, or leave it out.")
         for name in names:
             check_name(kind, name, allowed)
     if seeds < 1:
         raise UserError(f"seeds must be at least 1, got {seeds}: one run needs one seed.")
-    _claim_folder(out, settings)
+    _claim_folder(out, settings, models)
     with _locked(out):
-        tasks, models = tuple(dict.fromkeys(tasks)), tuple(dict.fromkeys(models))
-        _run_all(settings, out, tasks, models, seeds, workers, on_progress)
+        experiments, models = tuple(dict.fromkeys(experiments)), tuple(dict.fromkeys(models))
+        _run_all(settings, out, experiments, models, seeds, workers, on_progress)
         return collect(settings, out)
 
 
-def _run_all(settings, out, tasks, models, seeds, workers, on_progress) -> None:
+def _run_all(settings, out, experiments, models, seeds, workers, on_progress) -> None:
     folders = [
-        RunFolder(out, task, model, seed)
+        RunFolder(out, experiment, model, seed)
         # The longest first, so that no core waits long for another at the end; models alternate,
         # so that each worker keeps to the one it has compiled as long as it can.
-        for task in sorted(tasks, key=lambda name: -settings.tasks[name].training.epochs)
+        for experiment in sorted(
+            experiments, key=lambda name: -_num_epochs(settings.experiments[name])
+        )
         for model in models
         for seed in range(seeds)
     ]
@@ -99,12 +91,12 @@ def _run_all(settings, out, tasks, models, seeds, workers, on_progress) -> None:
         folder.history_file.unlink(missing_ok=True)
     groups = [
         group
-        for _, same in groupby(pending, key=lambda folder: (folder.task, folder.model))
+        for _, same in groupby(pending, key=lambda folder: (folder.experiment, folder.model))
         for group in _in_groups(list(same), SEEDS_TOGETHER)
     ]
 
     def report() -> None:
-        epochs = {f: settings.tasks[f.task].training.epochs for f in folders}
+        epochs = {f: _num_epochs(settings.experiments[f.experiment]) for f in folders}
         left = {f: epochs[f] - f.epochs_done() for f in pending if f.finished() is None}
         on_progress(
             Progress(
@@ -119,10 +111,20 @@ def _run_all(settings, out, tasks, models, seeds, workers, on_progress) -> None:
     workers = workers or cpu_count()
     if workers == 1:
         for group in groups:
-            run(group, settings.tasks[group[0].task], on_epoch=report)
+            run(group, *_settings_of(group, settings), on_epoch=report)
             report()
     elif groups:
         _run_in_processes(groups, settings, min(workers, len(groups)), report)
+
+
+def _num_epochs(settings: RunSettings) -> int:
+    return settings.training.num_epochs(settings.data.num_training)
+
+
+def _settings_of(
+    group: list[RunFolder], settings: ReproductionSettings
+) -> tuple[RunSettings, ModelSettings]:
+    return settings.experiments[group[0].experiment], settings.models[group[0].model]
 
 
 def _in_groups(items: list, size: int) -> list[list]:
@@ -134,8 +136,8 @@ def collect(settings: ReproductionSettings, out: Path) -> Results:
     folders = finished_folders(out)
     finished = [run for folder in folders if (run := folder.finished()) is not None]
     records = [record for run in finished for record in run.records]
-    # NoPI and LUPI of one seed have the same data and so the same floor.
-    floors = list({(run.floor.task, run.floor.seed): run.floor for run in finished}.values())
+    # All models of one seed have the same data and so the same floor.
+    floors = list({(run.floor.experiment, run.floor.seed): run.floor for run in finished}.values())
     results = Results(
         settings=settings.model_dump(mode="json"),
         records=records,
@@ -150,13 +152,13 @@ def _run_in_processes(groups, settings: ReproductionSettings, workers: int, repo
     executor = get_reusable_executor(
         max_workers=workers,
         timeout=60,
-        env=WORKER_ENVIRONMENT,
+        env=worker_environment(),
         initializer=signal.signal,
         initargs=(signal.SIGINT, signal.SIG_IGN),  # Ctrl-C is for the parent, which ends them
     )
     try:
         futures = {
-            executor.submit(_run_in_worker, group, settings.tasks[group[0].task], os.getpid())
+            executor.submit(_run_in_worker, group, *_settings_of(group, settings), os.getpid())
             for group in groups
         }
         while futures:
@@ -176,65 +178,75 @@ def _run_in_processes(groups, settings: ReproductionSettings, workers: int, repo
     executor.shutdown(wait=True)
 
 
-def _run_in_worker(group: list[RunFolder], settings: RunSettings, parent: int) -> None:
+def _run_in_worker(
+    group: list[RunFolder], settings: RunSettings, model: ModelSettings, parent: int
+) -> None:
     def end_with_parent() -> None:
         # A killed command must not leave workers behind that race the next one for its files.
         if os.getppid() != parent:
             os._exit(1)
 
     end_with_parent()
-    run(group, settings, on_epoch=end_with_parent)
+    run(group, settings, model, on_epoch=end_with_parent)
 
 
 @contextmanager
 def _locked(out: Path):
     """Hold the folder for one command; the lock goes with the process, however it ends."""
-    with (out / ".lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(
-                f"another `lupi reproduce` is writing into {out}: wait for it, or give another "
-                "--out."
-            ) from None
-        yield
+    try:
+        with FileLock(out / ".lock", timeout=0):
+            yield
+    except Timeout:
+        raise UserError(
+            f"another `lupi reproduce` is writing into {out}: wait for it, or give another --out."
+        ) from None
 
 
-def _claim_folder(out: Path, settings: ReproductionSettings) -> None:
+def _claim_folder(out: Path, settings: ReproductionSettings, models: Sequence[str]) -> None:
     """Make `out` hold results of these settings, or refuse if it holds anything else."""
     if out.exists() and not out.is_dir():
         raise UserError(f"expected a folder at {out}, found a file: give another --out.")
     path = out / "settings.json"
+    # Of models only those that are run: others may come and go in the registry.
+    ours = settings.model_dump(mode="json")
+    ours["models"] = {name: ours["models"][name] for name in models}
     if path.exists():
+        found: dict[str, Any] = {}
         try:
-            found = ReproductionSettings.model_validate_json(path.read_bytes())
-        except ValidationError:
-            found = None
-        if found != settings:
+            found = json.loads(path.read_bytes())
+            difference = _difference(found, ours)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            difference = "the file there cannot be read"
+        if difference:
             raise UserError(
-                f"{out} holds results of other settings (see {path}; this run: "
-                f"{_describe_difference(found, settings)}): give another --out, or the settings "
-                "that it was made with. Nothing there was changed."
+                f"{out} holds results of other settings (see {path}; this run: {difference}): give "
+                "another --out, or the settings that it was made with. Nothing there was changed."
             )
+        ours["models"] = found["models"] | ours["models"]
     elif out.exists() and any(out.iterdir()):
         raise UserError(
             f"{out} is not empty and holds no results of `lupi reproduce`: give another --out, or "
             "empty the folder. Nothing there was changed."
         )
-    else:
-        write_atomically(path, settings.model_dump_json(indent=1) + "\n")
+    write_atomically(path, json.dumps(ours, indent=1) + "\n")
 
 
-def _describe_difference(found: ReproductionSettings | None, wanted: ReproductionSettings) -> str:
-    if found is None:
-        return "the file there cannot be read"
-    if found.version != wanted.version:
-        return f"lupi {wanted.version} instead of {found.version}"
-    for task, run_settings in wanted.tasks.items():
-        for part in type(run_settings).model_fields:
-            ours = getattr(run_settings, part).model_dump()
-            theirs = getattr(found.tasks[task], part).model_dump() if task in found.tasks else {}
-            for name, value in ours.items():
-                if theirs.get(name) != value:
-                    return f"{name} {value} instead of {theirs.get(name)} for {task}"
-    return "other tasks"
+def _difference(found: dict[str, Any], ours: dict[str, Any]) -> str | None:
+    """The first setting that the folder has otherwise, in words."""
+    if found["version"] != ours["version"]:
+        return f"lupi {ours['version']} instead of {found['version']}"
+    if found["experiments"].keys() != ours["experiments"].keys():
+        return "other experiments"
+    for kind in ("experiments", "models"):
+        for name in (name for name in ours[kind] if name in found[kind]):
+            for setting, (old, new) in _changes(found[kind][name], ours[kind][name]):
+                return f"{setting} {new} instead of {old} for {name}"
+    return None
+
+
+def _changes(old: Any, new: Any, name: str = "") -> Iterator[tuple[str, tuple[Any, Any]]]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in sorted(old.keys() | new.keys()):
+            yield from _changes(old.get(key), new.get(key), key)
+    elif old != new:
+        yield name, (old, new)

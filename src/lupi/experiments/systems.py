@@ -7,9 +7,11 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from lupi.data import Task, generate_tasks
+from lupi.experiments.paper import Experiment
 from lupi.experiments.settings import RunSettings
-from lupi.experiments.tasks import PaperTask
-from lupi.metrics import Estimate, estimate
+from lupi.metrics import Estimate, estimate, squared_error
+from lupi.models import MeanTrajectory
+from lupi.prediction import predict_many
 
 
 class RunData(NamedTuple):
@@ -23,36 +25,39 @@ class RunData(NamedTuple):
     that cannot tell systems apart."""
 
 
-def make_data(task: PaperTask, settings: RunSettings, *, key: PRNGKeyArray) -> RunData:
+def make_data(experiment: Experiment, settings: RunSettings, *, key: PRNGKeyArray) -> RunData:
     """Simulate all systems of a run.
 
     Training and test series lie on different grids; each system is simulated once, on both, which
     also gives the mean training trajectory at the test times without interpolation.
     """
     sizes, evaluation = settings.data, settings.evaluation
-    training_grid = np.linspace(0.0, task.horizon, sizes.num_times)
-    test_grid = np.linspace(0.0, task.horizon, evaluation.num_times)
+    training_grid = np.linspace(0.0, experiment.horizon, sizes.num_times)
+    test_grid = np.linspace(0.0, experiment.horizon, evaluation.num_times)
     grid = np.union1d(training_grid, test_grid)
     num_seen = sizes.num_training + sizes.num_validation
     everything = generate_tasks(
-        task.system, grid, num_seen + evaluation.num_systems, time_unit=task.horizon, key=key
+        experiment.system,
+        grid,
+        num_seen + evaluation.num_systems,
+        time_unit=experiment.horizon,
+        key=key,
     )
     at_training = np.searchsorted(grid, training_grid)
     at_test = np.searchsorted(grid, test_grid)
     test = _select(everything, slice(num_seen, None), at_test)
-    seen = _select(everything, slice(sizes.num_training), at_test)
-    mean_trajectory = np.asarray(seen.observations.ys).mean(axis=0)
-    ys = np.asarray(test.observations.ys)
+    floor = MeanTrajectory.of(_select(everything, slice(sizes.num_training), at_test))
+    seen = test.observations
+    prediction = predict_many(floor, seen, seen.ts, num_samples=1, keys=key)
+    errors = squared_error(prediction, seen.ys, np.broadcast_to(seen.known, seen.ys.shape))
     return RunData(
         training=_select(everything, slice(sizes.num_training), at_training),
         validation=_select(everything, slice(sizes.num_training, num_seen), at_training),
         test=test,
-        floor=estimate(((mean_trajectory - ys) ** 2).mean(axis=(-2, -1))),
+        floor=estimate(errors.mean(axis=-1)),
     )
 
 
 def _select(tasks: Task, systems: slice, times: np.ndarray) -> Task:
-    # NumPy: jax.numpy would compile a selection for every shape.
-    tasks = jax.device_get(tasks)
     observations = jax.tree.map(lambda leaf: leaf[systems, times], tasks.observations)
-    return Task(*jax.device_put((observations, tasks.privileged[systems])))
+    return Task(observations, tasks.privileged[systems])

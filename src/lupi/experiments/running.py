@@ -1,0 +1,129 @@
+"""Runs of one experiment and one model, from nothing to saved results."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import jax
+from jaxtyping import PRNGKeyArray
+
+from lupi._machinery.files import write_atomically
+from lupi._machinery.memory import give_back_memory
+from lupi.evaluation import draw_contexts, evaluate_tasks
+from lupi.experiments.paper import get_experiment
+from lupi.experiments.results import FinishedRun, Floor, Metric, Record, RunFolder
+from lupi.experiments.settings import RunSettings
+from lupi.experiments.systems import make_data
+from lupi.metrics import Estimate, spread_pit
+from lupi.models import build_process, save_process
+from lupi.registry import ModelSettings
+from lupi.training import EpochRow, fit_together
+
+
+def run(
+    folders: Sequence[RunFolder],
+    settings: RunSettings,
+    model: ModelSettings,
+    *,
+    on_epoch: Callable[[], None] = lambda: None,
+) -> list[FinishedRun]:
+    """Train one model for several seeds, together, and evaluate and save each in its folder.
+
+    All random numbers of a run come from its seed, each kind from a key of its own, so models of
+    one seed share data, contexts, splits and the initial weights of the parts they share.
+    """
+    experiment, evaluation = get_experiment(folders[0].experiment), settings.evaluation
+    keys = [_Keys(*jax.random.split(jax.random.key(folder.seed), 5)) for folder in folders]
+    data = [make_data(experiment, settings, key=key.data) for key in keys]
+    give_back_memory()
+
+    sizes = {
+        "observation_size": len(experiment.system.observed),
+        "privileged_size": model.privileged_size(len(experiment.system.privileged)),
+    }
+
+    def add_rows(rows: list[EpochRow]) -> None:
+        for folder, row in zip(folders, rows, strict=True):
+            _add_to_history(folder, row)
+        on_epoch()
+
+    started = time.perf_counter()
+    fitted = fit_together(
+        [build_process(model.process, **sizes, key=key.weights) for key in keys],
+        [part.training for part in data],
+        [part.validation for part in data],
+        settings=settings.training,
+        objective=model.objective,
+        on_epoch=add_rows,
+        keys=[key.fit for key in keys],
+    )
+    train_seconds = (time.perf_counter() - started) / len(folders)
+    give_back_memory()
+
+    finished = []
+    for folder, part, key, (process, _) in zip(folders, data, keys, fitted, strict=True):
+        started = time.perf_counter()
+        seen = part.test.observations
+        contexts = draw_contexts(seen, evaluation.context_sizes, key=key.contexts)
+        evaluations = evaluate_tasks(
+            model.predictor(process),
+            part.test,
+            contexts,
+            num_samples=evaluation.num_samples,
+            process=process,
+            key=key.prediction,
+        )
+        seconds = {"train": train_seconds, "evaluate": time.perf_counter() - started}
+
+        save_process(folder.model_file, process, model.process)
+        arrays = {
+            "times": seen.ts[0] * experiment.horizon,
+            "observed": seen.ys,
+            "privileged": part.test.privileged,
+            "context": contexts.mask,
+        }
+        for mode, (_, prediction) in evaluations.items():
+            spread = prediction.spread
+            pit = spread_pit(spread, seen.ys)
+            arrays |= {f"{mode}_mean": spread.loc, f"{mode}_std": spread.scale, f"{mode}_pit": pit}
+        folder.save_predictions(arrays)
+        records = [
+            Record(
+                experiment=folder.experiment,
+                model=folder.model,
+                seed=folder.seed,
+                mode=mode,
+                metrics={name: _metric(value) for name, value in scores.overall().items()},
+                seconds=seconds,
+            )
+            for mode, (scores, _) in evaluations.items()
+        ]
+        floor = Floor(experiment=folder.experiment, seed=folder.seed, mse=_metric(part.floor))
+        finished.append(FinishedRun(records=records, floor=floor))
+        write_atomically(folder.finished_file, finished[-1].model_dump_json(indent=1))
+    return finished
+
+
+class _Keys(NamedTuple):
+    """Of the random numbers of one run, each kind apart."""
+
+    data: PRNGKeyArray
+    contexts: PRNGKeyArray
+    weights: PRNGKeyArray
+    fit: PRNGKeyArray
+    prediction: PRNGKeyArray
+
+
+def _metric(value: Estimate) -> Metric:
+    return Metric(mean=value.mean, stderr=value.stderr)
+
+
+def _add_to_history(folder: RunFolder, row: EpochRow) -> None:
+    """Write an epoch as it ends: whoever watches sees how far the run is."""
+    if row["epoch"] == 1:
+        write_atomically(folder.history_file, ",".join(row) + "\n")
+    with folder.history_file.open("r+") as file:
+        names = file.readline().strip().split(",")
+        file.seek(0, 2)
+        values = (f"{row[name]:.6g}" if name in row else "" for name in names)
+        file.write(",".join(values) + "\n")
