@@ -1,62 +1,79 @@
 """Forecasts of dynamical systems from a handful of observations.
 
 What most people need stands here; each part has its own module. Nothing heavy is imported before
-it is used, so that the command line answers at once.
+it is used, so that the command line answers at once, and importing changes nothing in the process
+that imports it.
 """
 
-import importlib
-import os
 from typing import TYPE_CHECKING
 
-from lupi.small_loops import compile_small_loops_whole
+from lupi._machinery.lazy import lazy_names
 
 __version__ = "0.1.0"
 
-compile_small_loops_whole(os.environ)
-
 if TYPE_CHECKING:
+    from lupi import evaluation, metrics
+    from lupi._machinery.environment import compile_small_loops
     from lupi.data import (
         Observations,
         SeriesTable,
         Task,
-        check_tasks,
+        check_series,
         draw_context,
         generate_tasks,
-        read_tasks,
+        read_series,
         split_randomly,
         summarise,
     )
     from lupi.distributions import Uniform
     from lupi.errors import UserError
-    from lupi.experiments import get_task
-    from lupi.forecast import Forecast
-    from lupi.forecaster import Forecaster, load
+    from lupi.experiments import Experiment, get_experiment
+    from lupi.forecasting import (
+        Forecast,
+        Forecaster,
+        ForecasterSettings,
+        evaluate,
+        forecaster_settings,
+        load,
+    )
+    from lupi.inference import Amortised, InferringPredictor
     from lupi.models import (
+        ConditionalProcess,
+        ConditionalProcessSettings,
+        MeanTrajectory,
         NeuralODEProcess,
-        ProcessSettings,
+        NeuralODEProcessSettings,
+        Prediction,
         build_process,
         load_process,
         num_parameters,
         save_process,
     )
     from lupi.objectives import Elbo
-    from lupi.prediction import Prediction, predict
-    from lupi.presets import ForecasterSettings
+    from lupi.prediction import predict
+    from lupi.registry import Model, get_model
     from lupi.systems import DampedOscillators, LotkaVolterra, Parameter, System, simulate
     from lupi.training import TrainingSettings, fit
 
 _HOMES = {
+    "Amortised": "inference",
+    "ConditionalProcess": "models",
+    "ConditionalProcessSettings": "models",
     "DampedOscillators": "systems",
     "Elbo": "objectives",
-    "Forecast": "forecast",
-    "Forecaster": "forecaster",
-    "ForecasterSettings": "presets",
+    "Experiment": "experiments",
+    "Forecast": "forecasting",
+    "Forecaster": "forecasting",
+    "ForecasterSettings": "forecasting",
+    "InferringPredictor": "inference",
     "LotkaVolterra": "systems",
+    "MeanTrajectory": "models",
+    "Model": "registry",
     "NeuralODEProcess": "models",
+    "NeuralODEProcessSettings": "models",
     "Observations": "data",
     "Parameter": "systems",
-    "Prediction": "prediction",
-    "ProcessSettings": "models",
+    "Prediction": "models",
     "SeriesTable": "data",
     "System": "systems",
     "Task": "data",
@@ -64,36 +81,47 @@ _HOMES = {
     "Uniform": "distributions",
     "UserError": "errors",
     "build_process": "models",
-    "check_tasks": "data",
+    "check_series": "data",
+    "compile_small_loops": "_machinery.environment",
     "draw_context": "data",
+    "evaluation": "evaluation",
+    "evaluate": "forecasting",
     "fit": "training",
+    "forecaster_settings": "forecasting",
     "generate_tasks": "data",
-    "get_task": "experiments",
-    "load": "forecaster",
+    "get_experiment": "experiments",
+    "get_model": "registry",
+    "load": "forecasting",
     "load_process": "models",
+    "metrics": "metrics",
     "num_parameters": "models",
     "predict": "prediction",
-    "read_tasks": "data",
+    "read_series": "data",
     "save_process": "models",
     "simulate": "systems",
     "split_randomly": "data",
     "summarise": "data",
 }
 
-_MODULES = {*_HOMES.values(), "metrics"}
-
 __all__ = [
+    "Amortised",
+    "ConditionalProcess",
+    "ConditionalProcessSettings",
     "DampedOscillators",
     "Elbo",
+    "Experiment",
     "Forecast",
     "Forecaster",
     "ForecasterSettings",
+    "InferringPredictor",
     "LotkaVolterra",
+    "MeanTrajectory",
+    "Model",
     "NeuralODEProcess",
+    "NeuralODEProcessSettings",
     "Observations",
     "Parameter",
     "Prediction",
-    "ProcessSettings",
     "SeriesTable",
     "System",
     "Task",
@@ -101,30 +129,26 @@ __all__ = [
     "Uniform",
     "UserError",
     "build_process",
-    "check_tasks",
+    "check_series",
+    "compile_small_loops",
     "draw_context",
+    "evaluate",
+    "evaluation",
     "fit",
+    "forecaster_settings",
     "generate_tasks",
-    "get_task",
+    "get_experiment",
+    "get_model",
     "load",
     "load_process",
+    "metrics",
     "num_parameters",
     "predict",
-    "read_tasks",
+    "read_series",
     "save_process",
     "simulate",
     "split_randomly",
     "summarise",
 ]
 
-
-def __getattr__(name: str):
-    if name in _HOMES:
-        return getattr(importlib.import_module(f"lupi.{_HOMES[name]}"), name)
-    if name in _MODULES:
-        return importlib.import_module(f"lupi.{name}")
-    raise AttributeError(f"module 'lupi' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

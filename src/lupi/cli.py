@@ -7,6 +7,7 @@ import sys
 from cyclopts import App, CycloptsError
 
 from lupi import __version__
+from lupi._machinery.environment import compile_small_loops
 from lupi.errors import UserError, settings_problem
 
 EXIT_USER, EXIT_INTERRUPTED = 2, 130
@@ -19,6 +20,7 @@ COMMANDS = {
     "predict": "Forecast new runs from a few observations.",
     "evaluate": "Judge a forecaster on runs it has not seen.",
     "show": "Say what a forecaster was trained on, and how.",
+    "models": "List the models there are, or the settings of one.",
 }
 
 app = App(
@@ -30,7 +32,7 @@ app = App(
     help_format="plaintext",  # a quarter sooner than Markdown
 )
 for name, summary in COMMANDS.items():
-    app.command(f"lupi.commands.{name}:{name}", name=name, help=summary, help_format="markdown")
+    app.command(f"lupi.commands.{name}:{name}", name=name, help=summary)
 app.register_install_completion_command(
     help="Let the shell complete commands and options (bash, zsh, fish)."
 )
@@ -38,6 +40,7 @@ app.register_install_completion_command(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a user's mistake ends with one message and exit code 2."""
+    compile_small_loops()
     try:
         app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except UserError as error:

@@ -17,10 +17,10 @@ def check(file: str, /, *, columns: ColumnOptions, json: Json = False) -> None:
     json
         Print JSON for programs.
     """
-    from lupi.data.reading import check_tasks
+    from lupi.data.reading import check_series
     from lupi.data.summary import summarise
 
-    table, problems = check_tasks(file, **columns.as_arguments(), min_points=2)
+    table, problems = check_series(file, **columns.as_arguments(), min_points=2)
     understood = {} if table is None else summarise(table)
     found = [str(problem) for problem in problems]
     if table is not None and not found and len(table) < 2:

@@ -38,34 +38,33 @@ def evaluate(
     """
     if not 1 <= context[0] <= context[1]:
         raise UserError(f"--context must be two numbers, the smaller first, got {context}.")
-    from lupi.data.reading import read_tasks
-    from lupi.forecaster import load
-    from lupi.judging import judge
-    from lupi.report.evaluation import write_evaluation
+    from lupi.data.reading import read_series
+    from lupi.forecasting import evaluate as evaluate_forecaster
+    from lupi.forecasting import load
+    from lupi.report.evaluation import LABELS, as_dictionaries, write_evaluation
 
     forecaster = load(model)
     columns = forecaster.columns
-    table = read_tasks(
+    table = read_series(
         file,
         series=columns.series,
         time=columns.time,
         observed=columns.observed,
-        units=columns.units,
         training=False,
         min_points=2,
     )
-    judgement = judge(forecaster, table, context_sizes=context, seed=seed)
+    evaluation = evaluate_forecaster(forecaster, table, context_sizes=context, seed=seed)
     write_evaluation(
-        judgement,
+        evaluation,
         out,
         model=model.name,
         data=Path(file).name,
         context=f"{context[0]} to {context[1]}",
     )
-    result = {
-        name: {metric: value["mean"] for metric, value in metrics.items()}
-        for name, metrics in judgement.metrics.items()
+    means = {
+        name: {metric: found[metric].mean for metric in LABELS}
+        for name, found in evaluation.metrics.items()
     }
-    show(judgement.metrics if json else result, as_json=json)
+    show(as_dictionaries(evaluation) if json else means, as_json=json)
     if not json:
         print(f"\nReport: {out / 'report.html'}")

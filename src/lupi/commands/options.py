@@ -42,7 +42,7 @@ class ColumnOptions:
     units: dict[str, str] | None = None
 
     def as_arguments(self) -> dict[str, Any]:
-        """The arguments of `read_tasks`."""
+        """The arguments of `read_series`."""
         return {
             "series": self.series,
             "time": self.time,

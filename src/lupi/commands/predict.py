@@ -8,7 +8,7 @@ from lupi.errors import UserError
 
 def predict(
     model: Path,
-    observations: str,
+    observations: str | None = None,
     /,
     *,
     out: Path,
@@ -27,7 +27,8 @@ def predict(
         A file that `lupi train` wrote.
     observations
         A table with the time and observed columns of the training data, and for several runs the
-        column that names them.
+        column that names them. Without it: what the model believes of a run it has seen nothing
+        of.
     out
         The file for the forecast: .csv, .parquet or .nc, with mean, std, lower and upper.
     times
@@ -45,10 +46,11 @@ def predict(
         Print JSON for programs.
     """
     from lupi.data.writing import check_suffix, write_table
-    from lupi.forecaster import load
+    from lupi.forecasting import load
 
     check_suffix(out)
-    refuse_overwriting(out, observations)
+    if observations is not None:
+        refuse_overwriting(out, observations)
     if plot is not None and plot.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise UserError(f"--plot must end in .png, .svg or .pdf, got {plot}.")
     if not 0 < coverage < 1:

@@ -5,14 +5,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from lupi.commands.options import Names, split_names
 from lupi.errors import UserError
-from lupi.names import MODEL_NAMES, TASK_NAMES
 
 
 def reproduce(
     *,
-    tasks: Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")] = TASK_NAMES,
-    models: Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")] = MODEL_NAMES,
+    experiments: Names | None = None,
+    models: Names | None = None,
     seeds: int = 3,
     epochs: int | None = None,
     out: Path | None = None,
@@ -21,18 +21,18 @@ def reproduce(
 ) -> None:
     """Reproduce the paper: Table 1, its claims and its figures.
 
-    Trains NoPI and LUPI on the three tasks, several seeds each, evaluates them and writes
+    Trains NoPI and LUPI in the three experiments, several seeds each, evaluates them and writes
     results.json, table.md, figures/, report.html and every trained model into the output folder.
     Stop it at any time: the same command goes on where it stopped.
 
     Parameters
     ----------
-    tasks
-        Which of stiffness, damping, lotka-volterra.
+    experiments
+        Which of stiffness, damping, lotka-volterra. Default: all.
     models
-        Which of nopi, lupi.
+        Which models, of those that `lupi models` lists. Default: the paper's, nopi and lupi.
     seeds
-        How many seeds, from 0 on. NoPI and LUPI of a seed share data, contexts and initial weights.
+        How many seeds, from 0 on. Models of a seed share data, contexts and initial weights.
     epochs
         Epochs of training. Default: 100, and 550 for lotka-volterra, as the paper's code has it.
     out
@@ -42,25 +42,26 @@ def reproduce(
     workers
         Runs at the same time. Default: one for each core.
     """
-    tasks = tuple(name for text in tasks for name in text.split(","))
-    models = tuple(name for text in models for name in text.split(","))
     for name, value in (("seeds", seeds), ("epochs", epochs), ("workers", workers)):
         if value is not None and value < 1:
             raise UserError(f"--{name} must be at least 1, got {value}: give a higher number.")
     from rich.console import Console
 
-    from lupi import experiments
+    from lupi import experiments as stage
     from lupi.report import describe_claims, to_terminal, write_report
 
+    def chosen(names, default) -> tuple[str, ...]:
+        return tuple(default) if names is None else split_names(names)
+
     console = Console()
-    make_settings = experiments.quick_settings if quick else experiments.paper_settings
+    make_settings = stage.quick_settings if quick else stage.paper_settings
     out = out or Path("reproduction-quick" if quick else "reproduction")
     with _progress_display(console) as on_progress:
-        results = experiments.reproduce(
+        results = stage.reproduce(
             make_settings(epochs=epochs),
             out,
-            tasks=tasks,
-            models=models,
+            experiments=chosen(experiments, stage.EXPERIMENTS),
+            models=chosen(models, stage.PAPER_MODELS),
             seeds=seeds,
             workers=workers,
             on_progress=on_progress,

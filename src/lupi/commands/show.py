@@ -16,10 +16,10 @@ def show(model: Path, /, *, json: Json = False) -> None:
     json
         Print JSON for programs.
     """
-    from lupi.array_file import read_header
-
-    header, shapes = read_header(model, kind="forecaster")
     import math
 
+    from lupi._machinery.array_files import read_header
+
+    header, shapes = read_header(model, kind="forecaster")
     numbers = sum(math.prod(shape) for shape in shapes.values())
     show_result({"weights": numbers} | header, as_json=json)

@@ -7,7 +7,6 @@ from cyclopts import Parameter
 
 from lupi.commands.options import Json, show
 from lupi.errors import UserError
-from lupi.names import TASK_NAMES, check_name
 
 
 def simulate(
@@ -46,7 +45,6 @@ def simulate(
     json
         Print JSON for programs.
     """
-    check_name("system", system, TASK_NAMES)
     for name, value, least in (("series", series, 1), ("points", points, 2), ("noise", noise, 0)):
         if not least <= value < float("inf"):
             raise UserError(f"--{name} must be at least {least}, got {value}.")
@@ -54,13 +52,15 @@ def simulate(
 
     from lupi.data.generation import simulate_table
     from lupi.data.writing import write_table
-    from lupi.experiments.tasks import get_task
+    from lupi.errors import check_name
+    from lupi.experiments.paper import EXPERIMENTS
 
-    task = get_task(system)
+    check_name("system", system, EXPERIMENTS)
+    experiment = EXPERIMENTS[system]
     table = simulate_table(
-        task.system,
+        experiment.system,
         series,
-        horizon=task.horizon,
+        horizon=experiment.horizon,
         num_points=points,
         noise=noise,
         irregular=irregular,

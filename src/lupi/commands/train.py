@@ -2,16 +2,87 @@
 
 import sys
 import tomllib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
-from pydantic import ValidationError
 
 from lupi.commands.options import ColumnOptions, Json, refuse_overwriting, show
-from lupi.errors import UserError, settings_problem
-from lupi.forecaster import Forecaster
-from lupi.presets import ForecasterSettings
+from lupi.errors import UserError
+
+Pair = Annotated[tuple[int, int], Parameter(negative="")]
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """How it is trained: `TrainingSettings`, without waiting for what checks them.
+
+    Parameters
+    ----------
+    epochs
+        How often training goes through the runs. Default: as often as makes 20,000 steps.
+    learning_rate
+        The size of a step.
+    batch_size
+        Runs in a step.
+    context_sizes
+        The least and the largest number of observations that training forecasts from.
+    target_sizes
+        The least and the largest number of observations that it compares its forecasts with.
+    decay
+        Let the size of steps rise at first and then fall to 0.
+    max_gradient
+        The largest norm of a step's gradient; a longer one is shortened to it.
+    keep_best
+        Keep the weights that do best on the runs held out, not the last ones.
+    validations
+        How often in all the runs held out are looked at.
+    validation_draws
+        Random forecasts of each run held out, each time.
+    """
+
+    epochs: int | None = None
+    learning_rate: float | None = None
+    batch_size: int | None = None
+    context_sizes: Pair | None = None
+    target_sizes: Pair | None = None
+    decay: bool | None = None
+    max_gradient: float | None = None
+    keep_best: bool | None = None
+    validations: int | None = None
+    validation_draws: int | None = None
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class SettingOptions:
+    """Settings; one given here goes before the file and the preset.
+
+    Parameters
+    ----------
+    train
+        How it is trained.
+    process
+        What the model is like, such as --process.hidden-size 64; `lupi models lupi` lists all.
+    validation_share
+        Of the runs, chosen at random: held out, to see when training is best. Default: 0.1.
+    """
+
+    train: TrainOptions | None = None
+    process: dict[str, str] | None = None
+    validation_share: float | None = None
+
+    def as_dictionary(self) -> dict[str, Any]:
+        """What was given."""
+        given: dict[str, Any] = {}
+        if self.train is not None:
+            given["train"] = {k: v for k, v in vars(self.train).items() if v is not None}
+        if self.process is not None:
+            given["process"] = {k.replace("-", "_"): v for k, v in self.process.items()}
+        if self.validation_share is not None:
+            given["validation_share"] = self.validation_share
+        return given
 
 
 def train(
@@ -20,10 +91,11 @@ def train(
     *,
     columns: ColumnOptions,
     out: Path,
+    model: str | None = None,
     seed: int = 0,
     preset: Literal["default", "paper"] = "default",
     config: Path | None = None,
-    settings: Annotated[ForecasterSettings | None, Parameter(name="*")] = None,
+    settings: SettingOptions | None = None,
     json: Json = False,
 ) -> None:
     """Train a forecaster on a table of past runs.
@@ -37,6 +109,8 @@ def train(
         CSV, TSV, Parquet or NetCDF, in long format: a row for each time of each run.
     out
         The file for the trained forecaster, such as springs.lupi.
+    model
+        Which model: lupi unless told otherwise; `lupi models` lists them.
     seed
         Another seed holds out other runs and starts from other weights.
     preset
@@ -46,23 +120,24 @@ def train(
     json
         Print JSON for programs.
     """
-    from lupi.data.reading import read_tasks
+    from lupi.data.reading import read_series
+    from lupi.forecasting import Forecaster, forecaster_settings
 
-    chosen = ForecasterSettings.preset(preset).model_dump()
-    if config is not None:
-        chosen = _merged(chosen, _read_config(config))
+    chosen = {} if config is None else _read_config(config)
     if settings is not None:
-        chosen = _merged(chosen, settings.model_dump(exclude_unset=True))
+        chosen = _merged(chosen, settings.as_dictionary())
+    if model is not None:
+        chosen["model"] = model
     try:
-        chosen = ForecasterSettings.model_validate(chosen)
-    except ValidationError as error:
-        raise UserError(f"{config}: {settings_problem(error)}") from None
+        complete = forecaster_settings(preset, **chosen)
+    except UserError as error:
+        raise UserError(str(error) if config is None else f"{config}: {error}") from None
     refuse_overwriting(out, file)
-    tasks = read_tasks(file, **columns.as_arguments(), min_points=2)
-    forecaster = Forecaster(chosen)
+    series = read_series(file, **columns.as_arguments(), min_points=2)
+    forecaster = Forecaster(complete)
     checkpoint = out.with_name(f"{out.name}.checkpoint")
     try:
-        forecaster.fit(tasks, seed=seed, checkpoint=checkpoint)
+        forecaster.fit(series, seed=seed, checkpoint=checkpoint)
     finally:
         if forecaster.is_fitted:  # also where training had to stop
             forecaster.save(out)
@@ -79,13 +154,20 @@ def train(
     show({"model": str(out)} | {name: provenance[name] for name in names}, as_json=json)
 
 
+TABLES = ("process", "train")
+
+
 def _read_config(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise UserError(f"expected a TOML file at {path}, found none: check --config.")
     try:
-        return tomllib.loads(path.read_text())
+        content = tomllib.loads(path.read_text())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path} is no TOML file: {error}.") from None
+    for name in TABLES:
+        if not isinstance(content.get(name, {}), dict):
+            raise UserError(f"{path}: expected a table [{name}], got {content[name]!r:.40}.")
+    return content
 
 
 def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
