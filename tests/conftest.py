@@ -7,21 +7,20 @@ import pytest
 
 from lupi.data import Observations, Task, generate_tasks
 from lupi.experiments import quick_settings, reproduce
-from lupi.models import ProcessSettings, build_process
+from lupi.models import NeuralODEProcessSettings, build_process
 from lupi.systems import DampedOscillators
-
-LUPI = ProcessSettings(observation_size=2, privileged_size=1)
-NOPI = ProcessSettings(observation_size=2)
 
 
 @pytest.fixture(scope="session")
 def lupi():
-    return build_process(LUPI, key=jax.random.key(0))
+    return build_process(
+        NeuralODEProcessSettings(), observation_size=2, privileged_size=1, key=jax.random.key(0)
+    )
 
 
 @pytest.fixture(scope="session")
 def nopi():
-    return build_process(NOPI, key=jax.random.key(0))
+    return build_process(NeuralODEProcessSettings(), observation_size=2, key=jax.random.key(0))
 
 
 @pytest.fixture(scope="session")
@@ -44,9 +43,13 @@ def tasks() -> Task:
 
 @pytest.fixture(scope="session")
 def smoke_run(tmp_path_factory):
-    """An output folder of a finished smoke run: two tasks, both models, two seeds."""
+    """An output folder of a finished smoke run: two experiments, both models, two seeds."""
     out = tmp_path_factory.mktemp("smoke") / "out"
     reproduce(
-        quick_settings(epochs=2), out, tasks=("stiffness", "lotka-volterra"), seeds=2, workers=1
+        quick_settings(epochs=2),
+        out,
+        experiments=("stiffness", "lotka-volterra"),
+        seeds=2,
+        workers=1,
     )
     return out

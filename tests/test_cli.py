@@ -1,11 +1,14 @@
 import errno
+import json
+import re
 import subprocess
 import sys
 
 import pytest
 
 from lupi import experiments
-from lupi.cli import main
+from lupi.cli import COMMANDS, main
+from lupi.registry import MODELS
 
 
 def run(*arguments) -> subprocess.CompletedProcess:
@@ -17,13 +20,20 @@ def run(*arguments) -> subprocess.CompletedProcess:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["reproduce", "--tasks", "stifness"], "unknown task 'stifness'.*Did you mean 'stiffness'"),
+        (
+            ["reproduce", "--experiments", "stifness"],
+            "unknown experiment 'stifness'.*Did you mean 'stiffness'",
+        ),
         (["reproduce", "--models", "gp"], "unknown model 'gp': expected one of nopi, lupi"),
+        (["models", "lupy"], "unknown model 'lupy'.*Did you mean 'lupi'"),
         (["reproduce", "--seeds", "0"], "--seeds must be at least 1, got 0"),
         (["reproduce", "--epochs", "-3"], "--epochs must be at least 1, got -3"),
         (["reproduce", "--seeds", "many"], '--seeds: unable to convert "many" into int'),
         (["reproduce", "--colour", "red"], "Unknown option: --colour"),
-        (["reproduce", "--tasks"], "expected at least one task, got none|requires an argument"),
+        (
+            ["reproduce", "--experiments"],
+            "expected at least one experiment, got none|requires an argument",
+        ),
         (["reprodcue"], 'Unknown command "reprodcue". Did you mean "reproduce"'),
     ],
 )
@@ -34,8 +44,6 @@ def test_a_users_mistake_is_one_message_and_exit_code_2(
     with pytest.raises(SystemExit) as stop:
         main(arguments)
     assert stop.value.code == 2
-    import re
-
     error = capsys.readouterr().err
     assert re.search(message, error)
     assert error.startswith("lupi: ")
@@ -60,8 +68,18 @@ def test_help_and_version_import_nothing_heavy():
     assert run("--version").stdout.strip() == "lupi 0.1.0"
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command_imports_no_jax(command):
+    arguments = [command, "--help"]
+    modules, printed = imported_by(
+        f"from lupi.cli import app; app({arguments}, result_action='return_value')"
+    )
+    assert f"lupi {command}" in printed
+    assert not {"jax", "matplotlib", "pandas"} & modules
+
+
 def test_training_and_forecasting_import_nothing_that_only_others_need():
-    modules, _ = imported_by("import lupi.forecaster, lupi.experiments")
+    modules, _ = imported_by("import lupi.forecasting, lupi.experiments")
     assert "jax" in modules
     assert not {"diffrax", "numpyro", "scoringrules", "scipy", "matplotlib"} & modules
 
@@ -73,7 +91,7 @@ def test_a_quick_run_prints_the_table_and_the_claims_and_a_second_one_goes_on(
     arguments = [
         "reproduce",
         "--quick",
-        "--tasks",
+        "--experiments",
         "damping,stiffness",
         "--seeds",
         "1",
@@ -88,6 +106,33 @@ def test_a_quick_run_prints_the_table_and_the_claims_and_a_second_one_goes_on(
     assert (tmp_path / "reproduction-quick" / "report.html").exists()
     main(arguments)
     assert "4 of 4 runs done" in capsys.readouterr().out
+
+
+def test_models_lists_all_models(capsys):
+    main(["models"])
+    printed = capsys.readouterr().out
+    for name, model in MODELS.items():
+        assert f"{name}: {model.summary}" in " ".join(printed.split())
+    main(["models", "--json"])
+    listed = json.loads(capsys.readouterr().out)
+    assert listed == {name: model.summary for name, model in MODELS.items()}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_lists_the_settings_of_one(name, capsys):
+    process = MODELS[name].process
+    main(["models", name, "--json"])
+    described = json.loads(capsys.readouterr().out)
+    assert described["summary"] == MODELS[name].summary
+    assert described["kind"] == process.kind
+    assert described["objective"]["kind"] == "elbo"
+    assert set(described["process"]) == set(type(process).model_fields) - {"kind"}
+    for field, setting in described["process"].items():
+        assert setting["default"] == getattr(process, field)
+        assert setting["meaning"], field
+    main(["models", name])
+    printed = capsys.readouterr().out
+    assert "--process.hidden-size: 16 Width of every hidden layer." in " ".join(printed.split())
 
 
 def test_a_full_disk_is_one_message(tmp_path, monkeypatch, capsys):

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import lupi
 from lupi.cli import main
 
 COLUMNS = ["--series", "series", "--time", "t", "--observed", "x1,x2", "--privileged", "k"]
@@ -127,6 +128,55 @@ def test_settings_come_from_a_file_and_options_go_before_it(folder, capsys):
     assert (train["epochs"], train["learning_rate"]) == (2, 0.002)
 
 
+@pytest.mark.parametrize("form", ["option", "file"])
+def test_another_model_is_trained_predicts_is_evaluated_and_shown(folder, tmp_path, capsys, form):
+    runs, model = str(folder / "runs.parquet"), str(tmp_path / "cnp.lupi")
+    config = tmp_path / "settings.toml"
+    config.write_text('model = "cnp"\n')
+    choice = {"option": ["--model", "cnp"], "file": ["--config", str(config)]}[form]
+    main(["train", runs, *COLUMNS, *SMALL, *choice, "--out", model, "--json"])
+    assert json.loads(capsys.readouterr().out)["epochs"] == 2
+    main(["show", model, "--json"])
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["settings"]["model"] == "cnp"
+    assert shown["settings"]["process"]["kind"] == "conditional-process"
+    assert shown["settings"]["process"]["hidden_size"] == 8
+    assert shown["process"]["privileged_size"] == 0
+    new, out = tmp_path / "new.csv", tmp_path / "forecast.csv"
+    pd.read_parquet(runs).query("series == 1").head(4).to_csv(new, index=False)
+    main(["predict", model, str(new), "--times", "0:12:25", "--out", str(out)])
+    assert np.isfinite(pd.read_csv(out).to_numpy()).all()
+    capsys.readouterr()
+    main(["evaluate", model, runs, "--out", str(tmp_path / "evaluation"), "--json"])
+    metrics = json.loads(capsys.readouterr().out)
+    assert np.isfinite(metrics["x1"]["crps"]["mean"])
+
+
+def test_the_option_goes_before_the_file_also_for_the_model(folder, tmp_path, capsys):
+    config, model = tmp_path / "settings.toml", str(tmp_path / "model.lupi")
+    config.write_text('model = "lupi"\n')
+    arguments = [str(folder / "runs.parquet"), *COLUMNS, *SMALL, "--config", str(config)]
+    main(["train", *arguments, "--model", "cnp", "--out", model])
+    capsys.readouterr()
+    main(["show", model, "--json"])
+    assert json.loads(capsys.readouterr().out)["settings"]["model"] == "cnp"
+
+
+def test_predict_without_observations_writes_what_the_model_believes_of_any_run(folder, capsys):
+    model, out, plot = folder / "model.lupi", folder / "prior.csv", folder / "prior.png"
+    capsys.readouterr()
+    main(["predict", str(model), "--out", str(out), "--plot", str(plot), "--json"])
+    assert json.loads(capsys.readouterr().out)["rows"] == 100
+    forecast = pd.read_csv(out)
+    assert "series" not in forecast
+    assert np.isfinite(forecast.to_numpy()).all()
+    expected = lupi.load(model).predict().to_dataframe()
+    np.testing.assert_allclose(forecast, expected)
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    main(["predict", str(model), "--times", "1,2.5", "--out", str(out)])
+    assert pd.read_csv(out)["t"].tolist() == [1, 2.5]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -144,7 +194,19 @@ def test_settings_come_from_a_file_and_options_go_before_it(folder, capsys):
         (["train", "RUNS", *COLUMNS, "--out", "m", "--config", "none.toml"], "found none"),
         (["train", "RUNS", *COLUMNS, "--out", "m", "--config", "BAD"], "setting train.lr: Extra"),
         (["train", "RUNS", *COLUMNS, "--out", "m", "--train.epochs", "0"], "setting train.epochs"),
-        (["train", "RUNS", *COLUMNS, "--out", "m", "--process.width", "9"], "Unknown option"),
+        (
+            ["train", "RUNS", *COLUMNS, "--out", "m", "--process.width", "9"],
+            "setting process.width: Extra inputs are not permitted, got '9'",
+        ),
+        (["train", "RUNS", *COLUMNS, "--out", "m", "--train.width", "9"], "Unknown option"),
+        (
+            ["train", "RUNS", *COLUMNS, "--out", "m", "--model", "lupy"],
+            "unknown model 'lupy': expected one of nopi, lupi, cnp. Did you mean 'lupi'?",
+        ),
+        (
+            ["train", "RUNS", *COLUMNS, "--out", "m", "--config", "MODEL"],
+            "model.toml: unknown model 'cmp': expected one of nopi, lupi, cnp. Did you mean 'cnp'?",
+        ),
     ],
 )
 def test_a_users_mistake_is_one_message_and_exit_code_2(
@@ -152,7 +214,8 @@ def test_a_users_mistake_is_one_message_and_exit_code_2(
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.toml").write_text("[train]\nlr = 3\n")
-    places = {"RUNS": str(folder / "runs.parquet"), "BAD": "bad.toml"}
+    (tmp_path / "model.toml").write_text('model = "cmp"\n')
+    places = {"RUNS": str(folder / "runs.parquet"), "BAD": "bad.toml", "MODEL": "model.toml"}
     error = fails([places.get(argument, argument) for argument in arguments], capsys)
     assert message in error
     assert "Traceback" not in error

@@ -1,12 +1,20 @@
-"""Against numpyro's."""
+"""Against numpyro's and scipy's."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as theirs
 import pytest
+from scipy import stats
 
-from lupi.distributions import Distribution, Normal, Uniform, kl_divergence
+from lupi.distributions import (
+    Distribution,
+    Normal,
+    NormalMixture,
+    Uniform,
+    kl_divergence,
+    normal_cdf,
+)
 from lupi.errors import UserError
 
 LOC, SCALE = jnp.array([-1.0, 0.0, 2.0]), jnp.array([0.1, 1.0, 3.0])
@@ -47,3 +55,68 @@ def test_uniform_numbers_are_numpyros_and_both_are_distributions():
 def test_ends_in_the_wrong_order_are_refused(ends):
     with pytest.raises(UserError, match="a lower and a higher number"):
         Uniform(*ends)
+
+
+RNG = np.random.default_rng(0)
+MEANS, SCALES = RNG.normal(size=(8, 5, 2)), RNG.uniform(0.2, 2.0, (8, 5, 2))
+MIXTURE = NormalMixture(MEANS, SCALES)
+VALUES = RNG.normal(size=(5, 2))
+
+
+def test_probabilities_of_a_mixture_are_scipys():
+    components = stats.norm(MEANS, SCALES)
+    np.testing.assert_allclose(
+        MIXTURE.probability_below(VALUES), components.cdf(VALUES).mean(axis=0), atol=1e-6
+    )
+    np.testing.assert_allclose(
+        MIXTURE.log_density(VALUES), np.log(components.pdf(VALUES).mean(axis=0)), rtol=1e-5
+    )
+    z = np.linspace(-8, 8, 4001).astype(np.float32)
+    np.testing.assert_allclose(normal_cdf(z), stats.norm.cdf(z), atol=3e-7)
+
+
+def test_quantiles_of_a_mixture_invert_its_probabilities():
+    levels = [0.01, 0.3, 0.5, 0.975]
+    for level, values in zip(levels, MIXTURE.quantile(levels), strict=True):
+        np.testing.assert_allclose(MIXTURE.probability_below(values), level, atol=1e-5)
+        np.testing.assert_array_equal(MIXTURE.quantile(level), values)
+
+
+def test_the_crps_of_a_mixture_is_the_integral_that_defines_it():
+    grid = np.linspace(-15, 15, 20_001)[:, None, None]
+    below = stats.norm(MEANS[:, None], SCALES[:, None]).cdf(grid).mean(axis=0)
+    expected = np.trapezoid((below - (grid >= VALUES)) ** 2, grid, axis=0)
+    np.testing.assert_allclose(MIXTURE.crps(VALUES), expected, atol=2e-3)
+
+
+def test_a_mixture_shifted_and_scaled_is_the_same_mixture():
+    """Also where the differences are small beside the numbers, as those of a temperature in K."""
+    far = NormalMixture(1e6 + 1e-2 * MEANS, 1e-2 * SCALES)
+    moved = 1e6 + 1e-2 * VALUES
+    np.testing.assert_allclose(
+        far.probability_below(moved), MIXTURE.probability_below(VALUES), atol=1e-5
+    )
+    np.testing.assert_allclose(far.crps(moved), 1e-2 * MIXTURE.crps(VALUES), rtol=1e-4)
+    np.testing.assert_allclose(
+        far.quantile(0.3), 1e6 + 1e-2 * MIXTURE.quantile(0.3), rtol=0, atol=1e-6
+    )
+
+
+def test_a_mixture_gives_the_same_inside_jit_and_for_many_series_at_once():
+    def summary(means, scales, values):
+        mixture = NormalMixture(means, scales)
+        return mixture.probability_below(values), mixture.crps(values), mixture.quantile(0.3)
+
+    plain = summary(MEANS, SCALES, VALUES)
+    arguments = [array.astype(np.float32) for array in (MEANS, SCALES, VALUES)]
+    many = summary(*(np.stack([array, array[..., ::-1]]) for array in (MEANS, SCALES, VALUES)))
+    for one, inside, stacked in zip(plain, jax.jit(summary)(*arguments), many, strict=True):
+        np.testing.assert_allclose(inside, one, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(stacked, [one, one[..., ::-1]], rtol=1e-6)
+
+
+def test_missing_values_stay_missing():
+    values = VALUES.copy()
+    values[2, 1] = np.nan
+    for found in (MIXTURE.log_density, MIXTURE.probability_below, MIXTURE.crps):
+        np.testing.assert_array_equal(np.isnan(found(values)), np.isnan(values))

@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from lupi import registry
 from lupi.cli import main
-from lupi.presets import ForecasterSettings, ForecasterTraining
+from lupi.forecasting import PRESETS
+from lupi.models import KINDS
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))
 
 
 def python_blocks(page: str) -> str:
@@ -25,8 +28,9 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     main(["simulate", "stiffness", "--out", "runs.parquet", "--series", "20"])
     Path("new.csv").write_text("t,x1,x2\n0,1,-1\n0.6,0.8,-0.8\n1.1,0.5,-0.5\n")
-    brief = ForecasterSettings(train=ForecasterTraining(epochs=2, batch_size=8))
-    monkeypatch.setattr(ForecasterSettings, "preset", lambda name: brief)
+    preset = PRESETS["default"]
+    brief = preset._replace(train=preset.train.model_copy(update={"epochs": 2}))
+    monkeypatch.setitem(PRESETS, "default", brief)
     return tmp_path
 
 
@@ -50,7 +54,8 @@ def test_the_guide_to_your_own_data_runs(folder):
 def test_the_readmes_examples_run_and_their_model_loads_again(folder):
     names: dict = {}
     exec(compile(python_blocks("README.md"), "README.md", "exec"), names)
-    assert names["forecast"].mean.shape == (100, 2)
+    assert names["forecast"].mean.shape == (3, 2)
+    assert names["prediction"].mean.shape == (100, 2)
     assert bool((names["lower"] < names["upper"]).all())
     assert names["lupi"].load_process("springs.safetensors").uses_privileged
 
@@ -59,7 +64,21 @@ def test_the_guide_to_new_systems_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict = {}
     exec(compile(python_blocks("docs/new-system.md"), "new-system.md", "exec"), names)
-    assert any(getattr(value, "decoded_means", None) is not None for value in names.values())
+    assert names["prediction"].mean.shape == (41, 1)
+
+
+def test_the_guide_to_new_models_runs_in_at_most_60_lines(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    code, names = python_blocks("docs/new-model.md"), {}
+    assert len([line for line in code.splitlines() if line.strip()]) <= 60
+    try:
+        exec(compile(code, "new-model.md", "exec"), names)
+    finally:
+        KINDS.pop("my-conditional-process", None)
+        registry.MODELS.pop("my-cnp", None)
+    assert names["forecast"].mean.shape == (2, 2)
+    assert "my CNP*" in capsys.readouterr().out
+    assert (tmp_path / "evaluation" / "report.html").exists()
 
 
 @pytest.mark.parametrize("example", ["stiffness.py", "hare_lynx.py"])
@@ -74,13 +93,23 @@ def test_an_example_runs_in_its_small_form(tmp_path, example):
     assert list(tmp_path.rglob("*.png"))
 
 
-def test_every_file_the_readme_links_to_exists():
-    text = (ROOT / "README.md").read_text()
-    links = re.findall(r"\]\(([^)#]+)\)", text)
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", *PAGES])
+def test_every_file_a_page_links_to_exists(page):
+    links = re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text())
     local = [link for link in links if not link.startswith("http")]
-    assert local
     for link in local:
-        assert (ROOT / link).exists(), link
+        assert ((ROOT / page).parent / link).exists(), link
+    assert local or page in PAGES
+
+
+def test_every_page_of_the_docs_is_reached_from_the_readme():
+    pages = {"README.md"}
+    for _ in PAGES:
+        for page in list(pages):
+            links = re.findall(r"\]\(([^)#]+\.md)\)", (ROOT / page).read_text())
+            found = [((ROOT / page).parent / link).resolve() for link in links]
+            pages |= {str(path.relative_to(ROOT)) for path in found}
+    assert set(PAGES) <= pages
 
 
 def test_ci_calls_the_readmes_test_command_and_nothing_else():
@@ -100,5 +129,5 @@ def test_the_two_commands_are_targets_of_the_makefile(target):
 
 def test_no_placeholder_is_left_in_the_docs():
     for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
-        words = r"RESULTS_TABLE|CLAIMS_SENTENCE|\bSPEED\b|TODO|LATENCY"
+        words = r"[A-Z]_(TABLE|PRINTED|ROWS|TIME|PARAGRAPH|LOOPS)\b|\bSPEED\b|TODO|LATENCY"
         assert not re.search(words, page.read_text()), page

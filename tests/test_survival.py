@@ -13,18 +13,17 @@ import pytest
 TRAIN = """
 import sys
 import numpy as np, pandas as pd, lupi
-from lupi import forecaster
-from lupi.presets import ForecasterProcess, ForecasterTraining
+from lupi.forecasting import forecaster
 folder, epochs = sys.argv[1], int(sys.argv[2])
 forecaster.SECONDS_BETWEEN_CHECKPOINTS = 0.0
-settings = lupi.ForecasterSettings(
-    process=ForecasterProcess(hidden_size=8, representation_size=8),
-    train=ForecasterTraining(epochs=epochs, batch_size=4, context_sizes=(2, 5)),
+settings = lupi.forecaster_settings(
+    process={"hidden_size": 8, "representation_size": 8},
+    train={"epochs": epochs, "batch_size": 4, "context_sizes": (2, 5)},
 )
 runs = pd.read_csv("runs.csv")
-tasks = lupi.read_tasks(runs, series="run", time="t", observed=["x", "y"], privileged=["k"])
+series = lupi.read_series(runs, series="run", time="t", observed=["x", "y"], privileged=["k"])
 model = lupi.Forecaster(settings).fit(
-    tasks, checkpoint=f"{folder}/checkpoint", on_epoch=lambda row: print(row["epoch"], flush=True)
+    series, checkpoint=f"{folder}/checkpoint", on_epoch=lambda row: print(row["epoch"], flush=True)
 )
 np.save(f"{folder}/samples.npy", model.predict(runs.iloc[:5], [1.0, 2.0]).samples)
 """

@@ -13,7 +13,7 @@ def test_tasks_hold_the_simulated_series_with_times_in_the_asked_unit():
     np.testing.assert_allclose(tasks.observations.ts, np.tile(times / 10, (3, 1)), rtol=1e-6)
     np.testing.assert_allclose(tasks.observations.ys, reference.observed, rtol=1e-6)
     np.testing.assert_allclose(tasks.privileged, [[0.5, 1.0]] * 3)
-    assert bool(tasks.observations.mask.all())
+    assert tasks.observations.mask.all()
 
 
 def test_tasks_are_counted_and_picked_along_their_leading_axis(tasks):

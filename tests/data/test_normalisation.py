@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lupi.data import read_tasks
+from lupi.data import Task, read_series
 from lupi.data.normalisation import Normalisation, to_tasks
 from lupi.errors import UserError
 
@@ -18,23 +18,32 @@ FRAME = pd.DataFrame(
 
 
 def read(frame: pd.DataFrame, **options):
-    return read_tasks(frame, series="run", time="t", observed=["x", "y"], privileged="k", **options)
+    return read_series(
+        frame, series="run", time="t", observed=["x", "y"], privileged="k", **options
+    )
+
+
+def padded_tasks(table) -> Task:
+    """All series as the model sees them, padded to the longest."""
+    tasks = to_tasks(table, Normalisation.of(table))
+    everyone = np.arange(len(table))
+    return tasks.take(everyone, length=int(tasks.lengths.max()), rng=np.random.default_rng(0))
 
 
 def test_the_model_sees_times_from_0_to_1_and_columns_of_mean_0_and_deviation_1():
     table = read(FRAME)
-    task = to_tasks(table, Normalisation.of(table))
-    mask, ts = np.asarray(task.observations.mask), np.asarray(task.observations.ts)
+    task = padded_tasks(table)
+    mask, ts = task.observations.mask, task.observations.ts
     assert mask.tolist() == [[True, True, True], [True, True, False]]
     assert ts[mask].min() > 0
     assert ts[mask].max() == pytest.approx(1)
-    known = np.asarray(task.observations.known)
+    known = task.observations.known
     for j in range(2):
-        values = np.asarray(task.observations.ys)[..., j][known[..., j]]
+        values = task.observations.ys[..., j][known[..., j]]
         assert values.mean() == pytest.approx(0, abs=1e-6)
         assert values.std() == pytest.approx(1)
-    assert np.asarray(task.observations.gaps).sum() == 1
-    np.testing.assert_allclose(np.asarray(task.privileged), [[-1.0], [1.0]])
+    assert task.observations.gaps.sum() == 1
+    np.testing.assert_allclose(task.privileged, [[-1.0], [1.0]])
 
 
 def test_values_go_back_to_what_they_were():
@@ -53,16 +62,15 @@ def test_a_clock_that_begins_just_after_0_begins_at_0_and_others_have_a_margin()
 def test_dates_count_from_the_first_row_of_each_series():
     dated = FRAME.assign(t=pd.Timestamp("2026-03-01") + pd.to_timedelta(FRAME["t"], unit="h"))
     table = read(dated)
-    normalisation = Normalisation.of(table)
-    assert normalisation.own_clock
-    ts = np.asarray(to_tasks(table, normalisation).observations.ts)
+    assert Normalisation.of(table).own_clock
+    ts = padded_tasks(table).observations.ts
     assert ts[0, 0] == ts[1, 0] == 0.0
     assert ts[0, 2] == pytest.approx(8 / 9)
 
 
 def test_a_missing_privileged_value_stays_missing():
     table = read(pd.concat([FRAME, FRAME.iloc[:2].assign(run="c", k=np.nan)]))
-    privileged = np.asarray(to_tasks(table, Normalisation.of(table)).privileged)
+    privileged = padded_tasks(table).privileged
     assert np.isnan(privileged[2, 0])
     assert np.isfinite(privileged[:2]).all()
 

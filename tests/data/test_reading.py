@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import lupi
-from lupi.data import Columns, SeriesTable, read_tasks, summarise
+from lupi.data import Columns, SeriesTable, read_series, summarise
 
 ROLES = {"series": "run", "time": "t", "observed": ["x", "y"], "privileged": ["k"]}
 SETTINGS = settings(
@@ -26,7 +26,7 @@ SETTINGS = settings(
 
 def read(source, **arguments) -> SeriesTable:
     """As for a new run: random tables may well have constant columns."""
-    return read_tasks(source, **({"training": False} | ROLES | arguments))
+    return read_series(source, **({"training": False} | ROLES | arguments))
 
 
 def same(one: SeriesTable, other: SeriesTable) -> bool:
@@ -159,7 +159,7 @@ def test_what_is_read_is_what_stands_there():
 
 
 def test_rows_of_one_time_fill_each_others_gaps():
-    table = read_tasks(
+    table = read_series(
         {"t": [0, 0, 1], "x": [1.0, None, 2.0], "y": [None, 3.0, 4.0]},
         time="t",
         observed=["x", "y"],
@@ -168,7 +168,7 @@ def test_rows_of_one_time_fill_each_others_gaps():
 
 
 def test_without_a_series_column_all_rows_are_one_series():
-    table = read_tasks({"t": [1, 0], "x": [1.0, 2.0]}, time="t", observed="x")
+    table = read_series({"t": [1, 0], "x": [1.0, 2.0]}, time="t", observed="x")
     assert len(table) == 1
     assert table.values.tolist() == [[2], [1]]
     assert table.to_dataframe().columns.tolist() == ["t", "x"]
@@ -234,7 +234,7 @@ def test_a_timezone_without_a_name_becomes_utc():
     from dateutil.tz import tzlocal
 
     times = pd.DatetimeIndex([NOON, NOON + timedelta(seconds=1)]).tz_convert(tzlocal())
-    table = read_tasks({"t": times, "x": [1.0, 2.0]}, time="t", observed="x")
+    table = read_series({"t": times, "x": [1.0, 2.0]}, time="t", observed="x")
     assert table.times.tolist() == [NOON.timestamp(), NOON.timestamp() + 1]
     assert table.columns.timezone == "UTC"
 
@@ -271,7 +271,7 @@ NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
     ],
 )
 def test_dates_become_seconds_and_dates_again(times, timezone):
-    table = read_tasks({"t": times, "x": [1.0, 2.0]}, time="t", observed="x")
+    table = read_series({"t": times, "x": [1.0, 2.0]}, time="t", observed="x")
     assert table.times.tolist() == [NOON.timestamp(), NOON.timestamp() + 0.5]
     assert table.columns.datetime
     assert table.columns.timezone == timezone
@@ -284,11 +284,11 @@ def test_dates_become_seconds_and_dates_again(times, timezone):
 
 
 def test_days_and_durations_are_times():
-    days = read_tasks(
+    days = read_series(
         {"t": [date(1970, 1, 3), date(1970, 1, 1)], "x": [1.0, 2.0]}, time="t", observed="x"
     )
     assert days.times.tolist() == [0, 2 * 86400]
-    durations = read_tasks(
+    durations = read_series(
         {"t": [timedelta(minutes=1), timedelta(0)], "x": [1.0, 2.0]}, time="t", observed="x"
     )
     assert durations.times.tolist() == [0, 60]
@@ -297,14 +297,14 @@ def test_days_and_durations_are_times():
 
 def test_fields_that_stand_for_nothing_are_gaps(tmp_path):
     (tmp_path / "a.csv").write_text("t,x,y\n0,NA,1\n1,2,null\n2, ,NaN\n3,+4,1e-3\n")
-    table = read_tasks(tmp_path / "a.csv", time="t", observed=["x", "y"], training=False)
+    table = read_series(tmp_path / "a.csv", time="t", observed=["x", "y"], training=False)
     np.testing.assert_array_equal(table.values, [[np.nan, 1], [2, np.nan], [4, 0.001]])
     assert table.times.tolist() == [0, 1, 3]
 
 
 def test_a_spreadsheets_file_with_a_mark_at_its_start_and_quotes_is_read(tmp_path):
     (tmp_path / "a.csv").write_bytes(b'\xef\xbb\xbf"t","note","x"\r\n0,"a,\r\nb",1\r\n1,"",2\r\n')
-    table = read_tasks(tmp_path / "a.csv", time="t", observed="x")
+    table = read_series(tmp_path / "a.csv", time="t", observed="x")
     assert table.values[:, 0].tolist() == [1, 2]
 
 
@@ -312,8 +312,8 @@ def test_a_classic_netcdf_file_is_read(tmp_path):
     rows = {"t": [0.0, 1.0], "x": [1.0, 2.0]}
     pd.DataFrame(rows).to_xarray().to_netcdf(tmp_path / "a.nc", engine="scipy")
     assert same(
-        read_tasks(tmp_path / "a.nc", time="t", observed="x"),
-        read_tasks(rows, time="t", observed="x"),
+        read_series(tmp_path / "a.nc", time="t", observed="x"),
+        read_series(rows, time="t", observed="x"),
     )
 
 
@@ -350,7 +350,7 @@ def test_times_in_seconds_in_a_netcdf_file_stay_numbers(tmp_path):
     dataset = xr.Dataset({"x": ("t", [1.0, 2.0])}, coords={"t": [0.0, 1.5]})
     dataset["t"].attrs["units"] = "seconds"
     dataset.to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
-    table = read_tasks(tmp_path / "a.nc", time="t", observed="x")
+    table = read_series(tmp_path / "a.nc", time="t", observed="x")
     assert table.times.tolist() == [0, 1.5]
     assert not table.columns.datetime
 
@@ -358,7 +358,7 @@ def test_times_in_seconds_in_a_netcdf_file_stay_numbers(tmp_path):
 def test_whole_numbers_with_gaps_and_decimals_are_numbers():
     from decimal import Decimal
 
-    table = read_tasks(
+    table = read_series(
         {
             "t": pd.array([0, 1], "Int64"),
             "x": pd.array([None, 3], "Int64"),
@@ -374,10 +374,10 @@ def test_whole_numbers_with_gaps_and_decimals_are_numbers():
 
 def test_columns_whose_names_are_numbers_or_have_dots_are_found(tmp_path):
     frame = pd.DataFrame({0: [0.0, 1.0], "x.y": [1.0, 2.0]})
-    assert read_tasks(frame, time="0", observed="x.y").times.tolist() == [0, 1]
+    assert read_series(frame, time="0", observed="x.y").times.tolist() == [0, 1]
     frame.rename(columns=str).to_parquet(tmp_path / "a.parquet")
-    assert read_tasks(tmp_path / "a.parquet", time="0", observed="x.y").times.tolist() == [0, 1]
-    assert read_tasks({0: [1, 2], "x": [1, 2]}, time="0", observed="x").times.tolist() == [1, 2]
+    assert read_series(tmp_path / "a.parquet", time="0", observed="x.y").times.tolist() == [0, 1]
+    assert read_series({0: [1, 2], "x": [1, 2]}, time="0", observed="x").times.tolist() == [1, 2]
 
 
 def test_text_in_a_parquet_file_may_be_dates_and_numbers(tmp_path):
@@ -385,7 +385,7 @@ def test_text_in_a_parquet_file_may_be_dates_and_numbers(tmp_path):
     rows.to_parquet(tmp_path / "a.parquet")
     pl.from_pandas(rows).write_parquet(tmp_path / "b.parquet")
     for name in ("a.parquet", "b.parquet"):
-        table = read_tasks(tmp_path / name, time="t", observed=["x", "y"], training=False)
+        table = read_series(tmp_path / name, time="t", observed=["x", "y"], training=False)
         np.testing.assert_array_equal(table.values, [[np.nan, 3], [1.5, 2]])
         assert table.columns.datetime
 
@@ -398,7 +398,7 @@ def test_other_columns_may_have_any_names_and_contents(tmp_path):
     names = ["t", "note", "note", "x"]
     arrow = pa.table([pa.array([0, 1]), *2 * [pa.array(["a", "b"])], pa.array([1.0, 2.0])], names)
     for source in (tmp_path / "a.csv", frame, arrow):
-        assert read_tasks(source, time="t", observed="x").values.tolist() == [[1], [2]]
+        assert read_series(source, time="t", observed="x").values.tolist() == [[1], [2]]
 
 
 def test_the_summary_tells_what_was_understood():
@@ -430,8 +430,8 @@ def test_the_summary_tells_what_was_understood():
 def test_reading_and_summing_up_import_no_jax(tmp_path):
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"t,x\n0,1\n1,2\n"))
     script = (
-        "import sys, lupi; table = lupi.read_tasks('a.csv.gz', time='t', observed='x');"
-        "lupi.summarise(table); lupi.check_tasks('a.csv.gz', time='t', observed='x');"
+        "import sys, lupi; table = lupi.read_series('a.csv.gz', time='t', observed='x');"
+        "lupi.summarise(table); lupi.check_series('a.csv.gz', time='t', observed='x');"
         "assert not {'jax', 'equinox'} & set(sys.modules)"
     )
     done = subprocess.run(

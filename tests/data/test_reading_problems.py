@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from lupi.data import check_tasks, read_tasks
+from lupi.data import check_series, read_series
 from lupi.errors import UserError
 
 GOOD = "run,t,x,y,k\na,0,1,5,7\na,1,2,6,7\nb,0,3,7,8\nb,1,4,8,8\n"
@@ -321,10 +321,10 @@ def test_bad_input_gets_a_message_that_says_where_and_what_to_do(bad, tmp_path):
     if "privileged_table" in arguments:
         arguments["privileged_table"] = arguments["privileged_table"](tmp_path)
     source = bad.source(tmp_path)
-    _, problems = check_tasks(source, **arguments)
+    _, problems = check_series(source, **arguments)
     assert any(re.search(bad.message, str(problem)) for problem in problems), problems
     with pytest.raises(UserError) as error:
-        read_tasks(source, **arguments)
+        read_series(source, **arguments)
     assert str(error.value).startswith(str(problems[0]))
 
 
@@ -333,16 +333,16 @@ def test_there_are_at_least_thirty_kinds():
 
 
 def test_the_file_that_the_bad_ones_are_made_from_is_good(tmp_path):
-    table, problems = check_tasks(csv(GOOD)(tmp_path), **ARGUMENTS)
+    table, problems = check_series(csv(GOOD)(tmp_path), **ARGUMENTS)
     assert problems == []
     assert table is not None
-    assert table.fingerprint() == read_tasks(good_frame(), **ARGUMENTS).fingerprint()
+    assert table.fingerprint() == read_series(good_frame(), **ARGUMENTS).fingerprint()
 
 
 def test_many_of_a_kind_are_one_problem_with_the_first_row_and_their_number():
     x = np.arange(10_000.0)
     x[5_000:] = np.inf
-    _, problems = check_tasks({"t": np.arange(10_000), "x": x}, time="t", observed="x")
+    _, problems = check_series({"t": np.arange(10_000), "x": x}, time="t", observed="x")
     assert len(problems) == 1
     assert problems[0].row == 5_001
     assert "first of 5,000 such rows" in problems[0].message
@@ -351,7 +351,7 @@ def test_many_of_a_kind_are_one_problem_with_the_first_row_and_their_number():
 def test_all_problems_are_found_at_once_and_the_error_says_how_many(tmp_path):
     text = "run,t,x,y,k\na,0,oops,5,7\na,1,2,inf,7\nb,,3,7,8\nb,1,4,8,9\n,2,4,8,9\n"
     path = csv(text)(tmp_path)
-    table, problems = check_tasks(path, **ARGUMENTS)
+    table, problems = check_series(path, **ARGUMENTS)
     assert {(problem.column, problem.row) for problem in problems} == {
         ("k", 4),
         ("t", 3),
@@ -361,16 +361,16 @@ def test_all_problems_are_found_at_once_and_the_error_says_how_many(tmp_path):
     }
     assert table is not None  # what was understood, to be shown
     with pytest.raises(UserError, match=r"There are 4 more problems: `lupi check` lists them all"):
-        read_tasks(path, **ARGUMENTS)
+        read_series(path, **ARGUMENTS)
 
 
 def test_one_more_problem_is_spoken_of_as_one():
     with pytest.raises(UserError, match=r"There is 1 more problem: "):
-        read_tasks(good_frame(x=[1.0] * 4, y=[2.0] * 4), **ARGUMENTS)
+        read_series(good_frame(x=[1.0] * 4, y=[2.0] * 4), **ARGUMENTS)
 
 
 def test_a_new_run_needs_none_of_the_checks_of_training():
-    table = read_tasks(
+    table = read_series(
         good_frame(x=[3.0] * 4, y=[np.nan] * 4, k=[np.nan] * 4), training=False, **ARGUMENTS
     )
     assert len(table) == 2
@@ -383,7 +383,7 @@ def test_a_file_that_may_not_be_opened_says_so(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "open", refuse)
-    _, problems = check_tasks(path, **ARGUMENTS)
+    _, problems = check_series(path, **ARGUMENTS)
     assert "cannot be opened (Permission denied)" in problems[0].message
 
 
@@ -404,7 +404,7 @@ def test_damage_anywhere_in_a_file_is_the_users_to_mend_and_no_fault_of_ours(nam
         where = int(generator.integers(len(data)))
         damaged[where : where + int(generator.integers(1, 9))] = generator.bytes(4)
         path.write_bytes(damaged)
-        _, problems = check_tasks(path, **ARGUMENTS)  # raises nothing
+        _, problems = check_series(path, **ARGUMENTS)  # raises nothing
         found += bool(problems)
     assert found > 0
 
@@ -415,5 +415,5 @@ def test_text_in_a_parquet_file_that_is_not_utf8_is_found(tmp_path):
 
     labels = pa.array([b"a", b"\xff"]).view(pa.string())
     pq.write_table(pa.table({"run": labels, "t": [0, 1], "x": [1.0, 2.0]}), tmp_path / "a.parquet")
-    _, problems = check_tasks(tmp_path / "a.parquet", series="run", time="t", observed="x")
+    _, problems = check_series(tmp_path / "a.parquet", series="run", time="t", observed="x")
     assert "damaged" in problems[0].message

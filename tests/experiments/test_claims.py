@@ -5,10 +5,12 @@ from lupi.experiments.claims import judge_claims
 from lupi.experiments.results import Floor, Metric, Record
 
 
-def record(model, seed, mode="test", task="stiffness", **values):
-    defaults = {"mse": 1.0, "calibration_error": 1.0, "sharpness": 1.0} | values
+def record(model, seed, mode="test", experiment="stiffness", **values):
+    defaults = {"mse": 1.0, "spread_calibration_error": 1.0, "spread_std": 1.0} | values
     metrics = {name: Metric(mean=value, stderr=0.1) for name, value in defaults.items()}
-    return Record(task=task, model=model, seed=seed, mode=mode, metrics=metrics, seconds={})
+    return Record(
+        experiment=experiment, model=model, seed=seed, mode=mode, metrics=metrics, seconds={}
+    )
 
 
 def pairs(nopi, lupi, metric="mse", **rest):
@@ -20,8 +22,8 @@ def pairs(nopi, lupi, metric="mse", **rest):
 
 
 FLOORS = [
-    Floor(task=task, seed=seed, mse=Metric(mean=2.0, stderr=0.1))
-    for task in ("stiffness", "damping")
+    Floor(experiment=experiment, seed=seed, mse=Metric(mean=2.0, stderr=0.1))
+    for experiment in ("stiffness", "damping")
     for seed in range(3)
 ]
 
@@ -63,23 +65,23 @@ def test_seeds_without_their_pair_are_left_out():
 
 
 def test_calibration_is_judged_by_its_own_metric():
-    records = pairs([1.0, 1.1, 1.2], [0.5, 0.6, 0.7], metric="calibration_error")
+    records = pairs([1.0, 1.1, 1.2], [0.5, 0.6, 0.7], metric="spread_calibration_error")
     claims = judge_claims(records, FLOORS)
     assert claim_about(claims, "calibration")["verdict"] == "holds"
     assert claim_about(claims, "accuracy")["verdict"] == "does not hold"
 
 
 def test_less_sharp_in_most_cells_counts_the_cells():
-    records = pairs([1.0, 1.0], [2.0, 2.0], metric="sharpness")
-    records += pairs([1.0, 1.0], [3.0, 2.0], metric="sharpness", mode="train")
-    records += pairs([1.0, 1.0], [0.5, 0.6], metric="sharpness", task="damping")
+    records = pairs([1.0, 1.0], [2.0, 2.0], metric="spread_std")
+    records += pairs([1.0, 1.0], [3.0, 2.0], metric="spread_std", mode="train")
+    records += pairs([1.0, 1.0], [0.5, 0.6], metric="spread_std", experiment="damping")
     claim = claim_about(judge_claims(records, FLOORS), "sharpness")
     assert (claim["count"], claim["of"], claim["verdict"]) == (2, 3, "holds")
     assert claim["beyond_chance"] == 0
 
 
 def test_one_seed_decides_nothing_about_sharpness():
-    claim = claim_about(judge_claims(pairs([1.0], [2.0], metric="sharpness"), FLOORS), "sharpness")
+    claim = claim_about(judge_claims(pairs([1.0], [2.0], metric="spread_std"), FLOORS), "sharpness")
     assert (claim["count"], claim["verdict"]) == (1, "undecided")
 
 

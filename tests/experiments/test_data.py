@@ -2,15 +2,15 @@ import jax
 import numpy as np
 import pytest
 
-from lupi.experiments import get_task, quick_settings
-from lupi.experiments.data import make_data
+from lupi.experiments import get_experiment, quick_settings
+from lupi.experiments.systems import make_data
 
-SETTINGS = quick_settings().tasks["stiffness"]
+SETTINGS = quick_settings().experiments["stiffness"]
 
 
 @pytest.fixture(scope="module")
 def data():
-    return make_data(get_task("stiffness"), SETTINGS, key=jax.random.key(0))
+    return make_data(get_experiment("stiffness"), SETTINGS, key=jax.random.key(0))
 
 
 def test_training_series_lie_on_the_published_grid_and_test_series_on_a_hundred_steps(data):

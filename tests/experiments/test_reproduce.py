@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import product
 
 import jax
 import jax.numpy as jnp
@@ -15,32 +16,37 @@ import pytest
 
 from lupi.data import Observations, Task
 from lupi.errors import UserError
+from lupi.evaluation import MODES, draw_contexts, evaluate_tasks
 from lupi.experiments import (
+    PAPER_MODELS,
     Progress,
     RunFolder,
-    get_task,
+    collect,
+    get_experiment,
     paper_settings,
     quick_settings,
     read_results,
     reproduce,
+    run,
 )
-from lupi.experiments import run as run_module
-from lupi.experiments.data import make_data
-from lupi.experiments.evaluation import draw_contexts, evaluate
-from lupi.experiments.reproduce import collect
-from lupi.models import load_process
-from lupi.names import MODE_NAMES, MODEL_NAMES
+from lupi.experiments.systems import make_data
+from lupi.models import NeuralODEProcessSettings, load_process
 from lupi.prediction import predict
 
 QUICK = quick_settings(epochs=2)
+EXPERIMENTS = ("stiffness", "lotka-volterra")
 METRICS = {
     "mse",
-    "calibration_error",
-    "calibration_error_pooled",
-    "sharpness",
-    "sharpness_variance",
-    "log_likelihood",
+    "rmse",
     "crps",
+    "log_likelihood",
+    "joint_log_likelihood",
+    "std",
+    "calibration_error",
+    "spread_calibration_error",
+    "spread_calibration_error_pooled",
+    "spread_std",
+    "spread_variance",
     "coverage_50",
     "coverage_90",
     "coverage_95",
@@ -56,20 +62,17 @@ def copy(smoke_run, tmp_path):
 def again(out, **changes):
     """The smoke run's own call once more; gives the progress it reports first."""
     seen: list[Progress] = []
-    selection = {"tasks": ("stiffness", "lotka-volterra"), "seeds": 2, "workers": 1} | changes
+    selection = {"experiments": EXPERIMENTS, "seeds": 2, "workers": 1} | changes
     reproduce(QUICK, out, **selection, on_progress=seen.append)
     return seen[0]
 
 
-def test_results_json_has_a_record_for_every_task_model_seed_and_setting(smoke_run):
+def test_results_json_has_a_record_for_every_experiment_model_seed_and_setting(smoke_run):
     content = json.loads((smoke_run / "results.json").read_text())
-    assert content["schema"] == 1
+    assert content["schema"] == 2
     assert set(content) == {"schema", "settings", "records", "floors", "claims"}
-    found = {(r["task"], r["model"], r["seed"], r["mode"]) for r in content["records"]}
-    tasks = ("stiffness", "lotka-volterra")
-    assert found == {
-        (t, m, s, mode) for t in tasks for m in MODEL_NAMES for s in (0, 1) for mode in MODE_NAMES
-    }
+    found = {(r["experiment"], r["model"], r["seed"], r["mode"]) for r in content["records"]}
+    assert found == set(product(EXPERIMENTS, PAPER_MODELS, (0, 1), MODES))
     for record in content["records"]:
         assert set(record["metrics"]) == METRICS
         assert set(record["seconds"]) == {"train", "evaluate"}
@@ -79,7 +82,7 @@ def test_results_json_has_a_record_for_every_task_model_seed_and_setting(smoke_r
 
 
 def test_the_paper_settings_are_the_papers():
-    settings = paper_settings().tasks["stiffness"]
+    settings = paper_settings().experiments["stiffness"]
     assert (settings.data.num_training, settings.data.num_validation) == (400, 100)
     assert settings.training.epochs == 100
     assert settings.training.learning_rate == 1e-3
@@ -87,8 +90,8 @@ def test_the_paper_settings_are_the_papers():
     assert settings.training.context_sizes == settings.evaluation.context_sizes == (5, 9)
     assert settings.training.target_sizes == (15, 50)
     assert (settings.evaluation.num_systems, settings.evaluation.num_samples) == (500, 32)
-    assert paper_settings().tasks["lotka-volterra"].training.epochs == 550
-    assert paper_settings(epochs=7).tasks["lotka-volterra"].training.epochs == 7
+    assert paper_settings().experiments["lotka-volterra"].training.epochs == 550
+    assert paper_settings(epochs=7).experiments["lotka-volterra"].training.epochs == 7
 
 
 def test_nopi_and_lupi_of_a_seed_share_test_systems_and_contexts(smoke_run):
@@ -123,7 +126,7 @@ def test_saved_predictions_match_the_records(smoke_run):
 
 def test_a_run_is_the_same_in_another_folder(smoke_run, tmp_path):
     folders = [RunFolder(tmp_path, "stiffness", "lupi", seed) for seed in (0, 1)]
-    _, repeated = run_module(folders, QUICK.tasks["stiffness"])
+    _, repeated = run(folders, QUICK.experiments["stiffness"], QUICK.models["lupi"])
     original = RunFolder(smoke_run, "stiffness", "lupi", 1).finished()
     assert original is not None
     assert [r.metrics for r in repeated.records] == [r.metrics for r in original.records]
@@ -153,7 +156,7 @@ def test_an_unfinished_run_is_redone_alone_and_gives_the_same_results(copy):
 
 
 def test_a_smaller_selection_loses_nothing(copy):
-    again(copy, tasks=("stiffness",), seeds=1)
+    again(copy, experiments=("stiffness",), seeds=1)
     assert len(read_results(copy).records) == 16
 
 
@@ -198,8 +201,8 @@ def test_a_damaged_run_file_is_named(copy):
 
 def test_results_of_another_schema_are_refused(copy):
     text = (copy / "results.json").read_text()
-    (copy / "results.json").write_text(text.replace('"schema": 1', '"schema": 2'))
-    with pytest.raises(UserError, match="has schema 2, this version reads 1"):
+    (copy / "results.json").write_text(text.replace('"schema": 2', '"schema": 1'))
+    with pytest.raises(UserError, match="has schema 1, this version reads 2"):
         read_results(copy)
     with pytest.raises(UserError, match="run `lupi reproduce` first"):
         read_results(copy / "elsewhere")
@@ -208,8 +211,12 @@ def test_results_of_another_schema_are_refused(copy):
 @pytest.mark.parametrize(
     ("selection", "message"),
     [
-        ({"tasks": ("stiffnes",)}, "unknown task 'stiffnes'.*Did you mean 'stiffness'"),
-        ({"models": ("gp",)}, "unknown model 'gp': expected one of nopi, lupi"),
+        (
+            {"experiments": ("stiffnes",)},
+            "unknown experiment 'stiffnes'.*Did you mean 'stiffness'",
+        ),
+        ({"models": ("gp",)}, "unknown model 'gp': expected one of nopi, lupi, cnp"),
+        ({"experiments": ()}, "expected at least one experiment, got none"),
         ({"seeds": 0}, "seeds must be at least 1, got 0"),
     ],
 )
@@ -245,7 +252,7 @@ def test_a_killed_command_ends_its_workers_and_the_same_command_finishes(copy):
     script = (
         "from pathlib import Path; from lupi.experiments import *;"
         f"reproduce(quick_settings(epochs=2), Path({str(copy)!r}),"
-        "tasks=('stiffness', 'lotka-volterra'), seeds=2, workers=2)"
+        f"experiments={EXPERIMENTS!r}, seeds=2, workers=2)"
     )
     command = subprocess.Popen([sys.executable, "-c", script], start_new_session=True)
     # Killed as soon as a worker has trained an epoch; the worker itself is not told.
@@ -269,9 +276,10 @@ def test_a_killed_command_ends_its_workers_and_the_same_command_finishes(copy):
 def test_a_worker_without_its_parent_ends_before_it_touches_a_file(tmp_path):
     script = (
         "from pathlib import Path; from lupi.experiments import *;"
-        "from lupi.experiments.reproduce import _run_in_worker;"
+        "from lupi.experiments.reproduction import _run_in_worker;"
         f"folder = RunFolder(Path({str(tmp_path)!r}), 'stiffness', 'lupi', 0);"
-        "_run_in_worker([folder], quick_settings().tasks['stiffness'], parent=1)"
+        "settings = quick_settings();"
+        "_run_in_worker([folder], settings.experiments['stiffness'], settings.models['lupi'], 1)"
     )
     assert subprocess.run([sys.executable, "-c", script]).returncode == 1
     assert list(tmp_path.iterdir()) == []
@@ -304,28 +312,77 @@ def test_collecting_an_empty_folder_gives_no_records(tmp_path):
 
 
 def test_only_the_training_setting_uses_privileged_information(smoke_run):
-    settings = QUICK.tasks["stiffness"]
+    settings = QUICK.experiments["stiffness"]
     process = load_process(RunFolder(smoke_run, "stiffness", "lupi", 0).model_file)
-    test = make_data(get_task("stiffness"), settings, key=jax.random.key(5)).test
-    contexts = draw_contexts(test, settings.evaluation, key=jax.random.key(6))
+    test = make_data(get_experiment("stiffness"), settings, key=jax.random.key(5)).test
+    contexts = draw_contexts(test.observations, (5, 9), key=jax.random.key(6))
     true, false = (
-        evaluate(
+        evaluate_tasks(
             process,
             Task(test.observations, privileged),
             contexts,
-            settings.evaluation,
+            num_samples=8,
+            process=process,
             key=jax.random.key(7),
         )
         for privileged in (test.privileged, test.privileged + 3.0)
     )
-    np.testing.assert_array_equal(true["test"].arrays["mean"], false["test"].arrays["mean"])
-    assert np.abs(true["train"].arrays["mean"] - false["train"].arrays["mean"]).max() > 1e-4
+    means = [[found[mode].prediction.mean for mode in MODES] for found in (true, false)]
+    np.testing.assert_array_equal(means[0][0], means[1][0])
+    assert np.abs(means[0][1] - means[1][1]).max() > 1e-4
 
 
 def test_the_starred_rows_see_the_whole_series(smoke_run):
     """With the whole series as its context a model without privileged parts predicts the same."""
-    settings = QUICK.tasks["stiffness"]
+    settings = QUICK.experiments["stiffness"]
     process = load_process(RunFolder(smoke_run, "stiffness", "nopi", 0).model_file)
-    test = make_data(get_task("stiffness"), settings, key=jax.random.key(5)).test
-    both = evaluate(process, test, test.observations, settings.evaluation, key=jax.random.key(7))
-    np.testing.assert_allclose(both["test"].arrays["mean"], both["train"].arrays["mean"], atol=1e-5)
+    test = make_data(get_experiment("stiffness"), settings, key=jax.random.key(5)).test
+    both = evaluate_tasks(
+        process,
+        test,
+        test.observations,
+        num_samples=8,
+        process=process,
+        key=jax.random.key(7),
+    )
+    np.testing.assert_allclose(
+        both["test"].prediction.mean, both["train"].prediction.mean, atol=1e-5
+    )
+
+
+def test_the_settings_of_every_model_that_was_run_are_kept_with_the_results(smoke_run):
+    kept = json.loads((smoke_run / "settings.json").read_text())["models"]
+    assert set(kept) == {"nopi", "lupi"}
+    assert kept["lupi"]["objective"]["kind"] == "elbo"
+    assert kept["lupi"]["inference"]["kind"] == "amortised"
+    assert kept["lupi"]["process"]["hidden_size"] == 16
+
+
+def test_another_models_settings_are_refused(copy):
+    wider = QUICK.models["nopi"].model_copy(
+        update={"process": NeuralODEProcessSettings(hidden_size=32)}
+    )
+    settings = QUICK.model_copy(update={"models": QUICK.models | {"nopi": wider}})
+    with pytest.raises(UserError, match="hidden_size 32 instead of 16 for nopi"):
+        reproduce(settings, copy, workers=1)
+
+
+def test_a_run_that_validates_rarely_has_a_history_that_can_be_read(tmp_path):
+    training = QUICK.experiments["stiffness"].training.model_copy(
+        update={"epochs": 4, "validations": 1}
+    )
+    settings = QUICK.experiments["stiffness"].model_copy(update={"training": training})
+    folder = RunFolder(tmp_path, "stiffness", "cnp", 0)
+    run([folder], settings, QUICK.models["cnp"])
+    history = folder.history()
+    assert np.isfinite(history["train_loss"]).all()
+    np.testing.assert_array_equal(np.isfinite(history["validation_loss"]), [1, 0, 0, 1])
+
+
+def test_a_model_that_comes_or_goes_in_the_registry_does_not_matter_to_others(copy, monkeypatch):
+    path = copy / "settings.json"
+    kept = json.loads(path.read_text())
+    kept["models"]["gone"] = {"process": {"kind": "of another program"}}
+    path.write_text(json.dumps(kept))
+    assert again(copy).runs_done == 8
+    assert json.loads(path.read_text()) == kept

@@ -8,15 +8,15 @@ import pytest
 
 from lupi.data import Observations, Split
 from lupi.errors import UserError
-from lupi.models import ProcessSettings, build_process, load_process, save_process
+from lupi.models import NeuralODEProcessSettings, build_process, load_process, save_process
 from lupi.objectives import Elbo
 
-SETTINGS = ProcessSettings(observation_size=2, privileged_size=2, marks_gaps=True)
+SETTINGS = NeuralODEProcessSettings(marks_gaps=True)
 
 
 @pytest.fixture(scope="module")
 def process():
-    return build_process(SETTINGS, key=jax.random.key(0))
+    return build_process(SETTINGS, observation_size=2, privileged_size=2, key=jax.random.key(0))
 
 
 @pytest.fixture
@@ -30,6 +30,10 @@ def with_gaps(observations: Observations, gaps, filling: float) -> Observations:
     )
 
 
+def mean_of_z(process, observations, privileged=None):
+    return process.encode(observations, privileged).latent.loc
+
+
 def test_what_stands_in_a_gap_does_not_matter(process, observations, gaps):
     privileged = jnp.array([0.3, -0.2])
     losses = []
@@ -41,26 +45,30 @@ def test_what_stands_in_a_gap_does_not_matter(process, observations, gaps):
 
 
 def test_a_gap_is_not_a_zero(process, observations, gaps):
-    gap = process.infer(with_gaps(observations, gaps, 0.0)).loc
-    zero = process.infer(with_gaps(observations, jnp.zeros_like(gaps), 0.0)).loc
-    zeros_there = process.infer(
-        Observations(observations.ts, jnp.where(gaps, 0.0, observations.ys), observations.mask)
-    ).loc
+    gap = mean_of_z(process, with_gaps(observations, gaps, 0.0))
+    zero = mean_of_z(process, with_gaps(observations, jnp.zeros_like(gaps), 0.0))
+    zeros_there = mean_of_z(
+        process,
+        Observations(observations.ts, jnp.where(gaps, 0.0, observations.ys), observations.mask),
+    )
     assert not np.allclose(gap, zeros_there)
-    np.testing.assert_array_equal(zero, process.infer(observations).loc)
+    np.testing.assert_array_equal(zero, mean_of_z(process, observations))
 
 
 def test_a_process_that_does_not_mark_gaps_refuses_them(lupi, observations, gaps):
     with pytest.raises(UserError, match="does not mark them"):
-        lupi.infer(with_gaps(observations, gaps, 0.0))
+        lupi.encode(with_gaps(observations, gaps, 0.0))
 
 
 def test_without_any_privileged_value_training_sees_what_prediction_sees(process, observations):
-    unknown = process.infer_in_training(observations, jnp.full(2, jnp.nan))
-    np.testing.assert_array_equal(unknown.loc, process.infer(observations).loc)
-    some = process.infer_in_training(observations, jnp.array([0.5, jnp.nan]))
-    assert np.isfinite(some.loc).all()
-    assert not np.allclose(some.loc, unknown.loc)
+    unknown = mean_of_z(process, observations, jnp.full(2, jnp.nan))
+    np.testing.assert_array_equal(unknown, mean_of_z(process, observations))
+
+
+def test_a_privileged_value_counts_where_another_is_unknown(process, observations):
+    some = mean_of_z(process, observations, jnp.array([0.5, jnp.nan]))
+    assert np.isfinite(some).all()
+    assert not np.allclose(some, mean_of_z(process, observations))
 
 
 def test_unknown_privileged_values_leave_the_gradient_finite(process, observations):
@@ -78,8 +86,9 @@ def test_unknown_privileged_values_leave_the_gradient_finite(process, observatio
 def test_a_process_that_marks_gaps_is_saved_and_loaded(process, observations, gaps, tmp_path):
     save_process(tmp_path / "process", process, SETTINGS)
     seen = with_gaps(observations, gaps, 0.0)
-    np.testing.assert_array_equal(
-        load_process(tmp_path / "process").infer(seen).loc, process.infer(seen).loc
-    )
-    assert process.observation_encoder.observation_size == 2
-    assert process.privileged_encoder.privileged_size == 2
+    loaded = load_process(tmp_path / "process")
+    np.testing.assert_array_equal(mean_of_z(loaded, seen), mean_of_z(process, seen))
+
+
+def test_marking_gaps_changes_no_size_that_a_process_tells(process):
+    assert (process.observation_size, process.privileged_size) == (2, 2)

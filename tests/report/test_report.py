@@ -4,10 +4,11 @@ import shutil
 import pytest
 from rich.console import Console
 
-from lupi.experiments import collect, quick_settings, read_results
+from lupi.experiments import Record, Results, collect, quick_settings, read_results
+from lupi.experiments.results import Floor, Metric
 from lupi.report import build_tables, describe_claims, to_terminal, write_report
-from lupi.report.paper import TABLE_1, unit
-from lupi.report.table import over_seeds
+from lupi.report.paper import METRICS, TABLE_1, unit
+from lupi.report.table import FULL_METRICS, over_seeds
 
 
 @pytest.fixture(scope="module")
@@ -19,32 +20,66 @@ def reported(smoke_run):
 def test_the_papers_table_is_whole_and_lupi_wins_accuracy_and_calibration_in_it():
     assert len(TABLE_1) == 12
     less_sharp = 0
-    for (task, model, mode), lupi in TABLE_1.items():
+    for (experiment, model, mode), lupi in TABLE_1.items():
         if model == "lupi":
-            nopi = TABLE_1[task, "nopi", mode]
+            nopi = TABLE_1[experiment, "nopi", mode]
             assert lupi.mse.mean < nopi.mse.mean
-            assert lupi.calibration_error.mean < nopi.calibration_error.mean
-            less_sharp += lupi.sharpness.mean > nopi.sharpness.mean
+            assert lupi.spread_calibration_error.mean < nopi.spread_calibration_error.mean
+            less_sharp += lupi.spread_std.mean > nopi.spread_std.mean
     assert less_sharp == 5
 
 
 def test_a_cell_is_the_mean_over_seeds_in_the_papers_unit_beside_the_papers_value(reported):
     results = read_results(reported)
     value = over_seeds(results.records, "lotka-volterra", "lupi", "train", "mse")
-    table = next(t for t in build_tables(results) if t.task == "lotka-volterra")
+    table = next(t for t in build_tables(results) if t.experiment == "lotka-volterra")
     row = next(row for row in table.rows if row.label == "LUPI*")
     assert row.cells[0].text == f"{value.mean / 1e-3:.2f} ± {value.stderr / 1e-3:.2f}"
     assert row.cells[0].paper == "0.73 ± 0.02"
     assert unit("stiffness", "mse") == pytest.approx(1e-2)
-    assert unit("damping", "sharpness") == pytest.approx(1e-2)
+    assert unit("damping", "spread_std") == pytest.approx(1e-2)
 
 
-def test_the_better_of_each_pair_is_bold_but_not_for_sharpness(reported):
+def bold(nopi: list[float], lupi: list[float]) -> dict[str, list[bool]]:
+    """Which of its three cells each model has in bold, with these values of all metrics."""
+    records = [
+        Record(
+            experiment="stiffness",
+            model=model,
+            seed=seed,
+            mode="test",
+            metrics={name: Metric(mean=value, stderr=0.1) for name in METRICS + FULL_METRICS},
+            seconds={},
+        )
+        for model, values in (("nopi", nopi), ("lupi", lupi))
+        for seed, value in enumerate(values)
+    ]
+    floors = [Floor(experiment="stiffness", seed=0, mse=Metric(mean=2.0, stderr=0.1))]
+    (table,) = build_tables(Results(settings={}, records=records, floors=floors, claims=[]))
+    return {row.label: [cell.better for cell in row.cells] for row in table.rows}
+
+
+def test_what_is_better_by_more_than_both_standard_errors_is_bold_but_not_for_sharpness():
+    found = bold([1.0, 1.1, 1.2], [0.5, 0.55, 0.6])
+    assert found == {"NoPI": [False] * 3, "LUPI": [True, True, False]}
+
+
+def test_nothing_is_bold_where_the_standard_errors_overlap():
+    """Means 1.0 and 0.9, with standard errors of 0.06 each."""
+    found = bold([0.9, 1.0, 1.1], [0.8, 0.9, 1.0])
+    assert found == {"NoPI": [False] * 3, "LUPI": [False] * 3}
+
+
+def test_nothing_is_bold_with_one_seed():
+    assert bold([1.0], [0.1]) == {"NoPI": [False] * 3, "LUPI": [False] * 3}
+
+
+def test_at_most_one_of_each_pair_is_bold(reported):
     for table in build_tables(read_results(reported)):
         for first, second in ((0, 1), (2, 3)):
             pair = [table.rows[first], table.rows[second]]
             for column in (0, 1):
-                assert sum(row.cells[column].better for row in pair) == 1
+                assert sum(row.cells[column].better for row in pair) <= 1
             assert not any(row.cells[2].better for row in pair)
 
 
@@ -112,6 +147,6 @@ def test_a_row_averages_only_over_seeds_that_every_model_has(smoke_run, tmp_path
     out = shutil.copytree(smoke_run, tmp_path / "out")
     shutil.rmtree(out / "runs" / "stiffness" / "nopi" / "seed-1")
     results = collect(quick_settings(epochs=2), out)
-    table = next(t for t in build_tables(results) if t.task == "stiffness")
+    table = next(t for t in build_tables(results) if t.experiment == "stiffness")
     assert table.seeds == 1
     assert all("±" not in row.cells[0].text for row in table.rows)

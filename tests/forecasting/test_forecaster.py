@@ -1,7 +1,9 @@
 """The forecaster on small tables: laws of its forecasts, and training that survives."""
 
 import contextlib
+from pathlib import Path
 
+import jax
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,19 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lupi
-from lupi import forecaster as forecaster_module
-from lupi.array_file import read_arrays, read_header, write_arrays
+from lupi._machinery.array_files import read_arrays, read_header, write_arrays
 from lupi.data.writing import write_table
 from lupi.errors import UserError
-from lupi.judging import judge
-from lupi.models import ProcessOptions
-from lupi.presets import ForecasterProcess, ForecasterTraining
+from lupi.forecasting import forecaster as forecaster_module
+from lupi.training import loop
 
 COLUMNS = {"series": "run", "time": "t", "observed": ["x", "y"], "privileged": ["k"]}
-SMALL = lupi.ForecasterSettings(
-    process=ForecasterProcess(hidden_size=8, representation_size=8),
-    train=ForecasterTraining(epochs=3, batch_size=4, context_sizes=(2, 5), keep_best=True),
+SMALL = lupi.forecaster_settings(
+    process={"hidden_size": 8, "representation_size": 8},
+    train={"epochs": 3, "batch_size": 4, "context_sizes": (2, 5)},
 )
+OLD_FILES = Path(__file__).parents[1] / "old_files"
 
 
 def make_runs(num_runs: int = 12, *, gaps: bool = False) -> pd.DataFrame:
@@ -49,7 +50,7 @@ TIMES = [0.0, 0.5, 4.0, 2.0, 7.0]
 
 def fit(runs: pd.DataFrame, **options) -> lupi.Forecaster:
     chosen = options.pop("settings", SMALL)
-    return lupi.Forecaster(chosen).fit(lupi.read_tasks(runs, **COLUMNS), seed=0, **options)
+    return lupi.Forecaster(chosen).fit(lupi.read_series(runs, **COLUMNS), seed=0, **options)
 
 
 @pytest.fixture(scope="module")
@@ -70,11 +71,21 @@ def test_a_forecast_of_one_run_has_a_row_for_each_time(trained):
 
 
 def test_std_and_quantiles_are_those_of_the_samples(trained):
-    forecast = trained.predict(NEW, TIMES, num_samples=4096)
-    np.testing.assert_allclose(forecast.samples.mean(axis=0), forecast.mean, rtol=0.02, atol=4)
-    np.testing.assert_allclose(forecast.samples.std(axis=0), forecast.std, rtol=0.05)
-    median = np.median(forecast.samples, axis=0)
-    assert (np.abs(median - forecast.quantile(0.5)) < 0.1 * forecast.std).all()
+    number = 4096
+    forecast = trained.predict(NEW, TIMES, num_samples=number)
+    samples, mean, std = forecast.samples, forecast.mean, forecast.std
+
+    def assert_within(found, expected, standard_error) -> None:
+        assert (np.abs(found - expected) < 5 * standard_error).all()
+
+    assert_within(samples.mean(axis=0), mean, std / np.sqrt(number))
+    kurtosis = (((samples - mean) / std) ** 4).mean(axis=0)
+    assert_within(samples.std(axis=0), std, std * np.sqrt((kurtosis - 1) / (4 * number)))
+    for level in (0.05, 0.5, 0.9):
+        expected = forecast.quantile(level)
+        density = np.exp(forecast.log_density(expected))
+        error = np.sqrt(level * (1 - level) / number) / density
+        assert_within(np.quantile(samples, level, axis=0), expected, error)
 
 
 def test_density_and_probability_are_those_of_the_same_distribution(trained):
@@ -119,7 +130,7 @@ def test_frames_and_datasets_carry_the_labels(trained):
 
 def test_units_label_what_is_shown(trained, tmp_path):
     units = {"x": "m", "t": "s"}
-    tasks = lupi.read_tasks(RUNS, **COLUMNS, units=units)
+    tasks = lupi.read_series(RUNS, **COLUMNS, units=units)
     forecaster = lupi.Forecaster(SMALL).fit(tasks, progress=False)
     forecaster.save(tmp_path / "model.lupi")
     forecast = lupi.load(tmp_path / "model.lupi").predict(NEW, TIMES)
@@ -143,7 +154,7 @@ def test_a_file_that_asks_for_a_giant_network_is_refused(trained, tmp_path):
     path = tmp_path / "model.lupi"
     trained.save(path)
     header, _ = read_header(path, kind="forecaster")
-    header["process"]["hidden_size"] = 10**12
+    header["process"]["settings"]["hidden_size"] = 10**12
     write_arrays(path, read_arrays(path), header, kind="forecaster")
     with pytest.raises(UserError, match="does not say what the model is"):
         lupi.load(path)
@@ -240,29 +251,32 @@ def test_observations_and_times_that_make_no_sense_are_refused(
 
 
 def test_one_setting_of_the_process_leaves_the_presets_others():
-    default = lupi.ForecasterSettings().process
-    wider = lupi.ForecasterSettings(process=ForecasterProcess(hidden_size=64)).process
+    default = lupi.forecaster_settings().process
+    wider = lupi.forecaster_settings(process={"hidden_size": 64}).process
     assert wider == default.model_copy(update={"hidden_size": 64})
-    paper = lupi.ForecasterSettings.preset("paper").process
-    assert paper.model_dump() == ProcessOptions(marks_gaps=True).model_dump()
+    paper = lupi.forecaster_settings("paper").process
+    assert paper == lupi.NeuralODEProcessSettings(marks_gaps=True)
 
 
 def test_an_untrained_forecaster_says_so():
     with pytest.raises(UserError, match="call `fit` first"):
         lupi.Forecaster().predict(NEW, TIMES)
-    with pytest.raises(UserError, match="there is no preset 'fast'"):
+
+
+def test_an_unknown_preset_is_refused():
+    with pytest.raises(UserError, match="unknown preset 'fast': expected one of default, paper"):
         lupi.Forecaster("fast")
 
 
 def test_columns_that_would_collide_in_a_forecast_are_refused_before_training():
     runs = RUNS.rename(columns={"y": "x_std"})
-    tasks = lupi.read_tasks(runs, series="run", time="t", observed=["x", "x_std"])
+    tasks = lupi.read_series(runs, series="run", time="t", observed=["x", "x_std"])
     with pytest.raises(UserError, match="x_std would be there twice: rename it"):
         lupi.Forecaster(SMALL).fit(tasks)
 
 
 def test_a_checkpoint_of_another_version_is_refused(tmp_path, monkeypatch):
-    tasks = lupi.read_tasks(RUNS, **COLUMNS)
+    tasks = lupi.read_series(RUNS, **COLUMNS)
     lupi.Forecaster(SMALL).fit(tasks, checkpoint=tmp_path / "half")
     monkeypatch.setattr(forecaster_module, "version", lambda name: "9.9")
     with pytest.raises(UserError, match=r"versions.jax was .*, is '9.9'"):
@@ -271,7 +285,7 @@ def test_a_checkpoint_of_another_version_is_refused(tmp_path, monkeypatch):
 
 def test_one_series_is_not_enough_to_train_on():
     with pytest.raises(UserError, match="there is 1 series, training needs at least 2"):
-        lupi.Forecaster().fit(lupi.read_tasks(NEW, series="run", time="t", observed="x"))
+        lupi.Forecaster().fit(lupi.read_series(NEW, series="run", time="t", observed="x"))
 
 
 class CrashError(Exception):
@@ -318,7 +332,7 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path):
 
 def test_a_loss_that_is_not_a_number_keeps_what_was_good(tmp_path):
     wild = SMALL.model_copy(update={"train": SMALL.train.model_copy(update={"epochs": 20})})
-    table = lupi.read_tasks(RUNS, **COLUMNS)
+    table = lupi.read_series(RUNS, **COLUMNS)
     forecaster = lupi.Forecaster(wild)
 
     def spoil(row) -> None:
@@ -332,7 +346,7 @@ def test_a_loss_that_is_not_a_number_keeps_what_was_good(tmp_path):
 
 
 def test_privileged_columns_may_be_absent():
-    tasks = lupi.read_tasks(RUNS, series="run", time="t", observed=["x", "y"])
+    tasks = lupi.read_series(RUNS, series="run", time="t", observed=["x", "y"])
     forecaster = lupi.Forecaster(SMALL).fit(tasks)
     assert not forecaster.process.uses_privileged
     assert np.isfinite(forecaster.predict(NEW, TIMES).mean).all()
@@ -342,18 +356,18 @@ def test_a_held_out_series_may_be_longer_than_all_others():
     last = RUNS.groupby("run")["t"].idxmax()
     extended = RUNS.copy()
     extended.loc[last, "t"] = RUNS["t"].max() + np.arange(len(last))
-    tasks = lupi.read_tasks(extended, **COLUMNS)
+    tasks = lupi.read_series(extended, **COLUMNS)
     for seed in range(3):
         assert lupi.Forecaster(SMALL).fit(tasks, seed=seed).provenance["epochs"] == 3
 
 
-def test_dated_series_are_judged_and_keep_their_timezone(tmp_path):
+def test_dated_series_are_evaluated_and_keep_their_timezone(tmp_path):
     start = pd.Timestamp("2026-03-01", tz="Europe/Berlin")
     dated = RUNS.assign(t=start + pd.to_timedelta(RUNS["t"], unit="D").dt.round("s"))
     forecaster = fit(dated)
-    table = lupi.read_tasks(dated, series="run", time="t", observed=["x", "y"])
-    judgement = judge(forecaster, table, context_sizes=(2, 3))
-    assert np.isfinite(judgement.metrics["x"]["rmse"]["mean"])
+    table = lupi.read_series(dated, series="run", time="t", observed=["x", "y"])
+    evaluation = lupi.evaluate(forecaster, table, context_sizes=(2, 3))
+    assert np.isfinite(evaluation.metrics["x"]["rmse"].mean)
     new = dated[dated["run"] == "r03"].iloc[:5].drop(columns="k")
     forecast = forecaster.predict(new, ["2026-03-04 12:00"])
     frame = forecast.to_dataframe()
@@ -365,11 +379,257 @@ def test_dated_series_are_judged_and_keep_their_timezone(tmp_path):
 
 
 def test_seeds_and_settings_are_checked_at_the_door():
-    tasks = lupi.read_tasks(RUNS, **COLUMNS)
+    tasks = lupi.read_series(RUNS, **COLUMNS)
     with pytest.raises(UserError, match="the seed must be a whole number from 0"):
         lupi.Forecaster(SMALL).fit(tasks, seed=-1)
-    with pytest.raises(UserError, match="expected the series that `read_tasks` gives, got str"):
+    with pytest.raises(UserError, match="expected the series that `read_series` gives, got str"):
         lupi.Forecaster(SMALL).fit("runs.csv")
-    with pytest.raises(ValueError, match="finite"):
-        ForecasterTraining(max_gradient=np.inf)
-    assert lupi.ForecasterSettings(validation_share=0.9).num_validation(2) == 1
+    with pytest.raises(UserError, match=r"setting train.max_gradient: .*finite.*, got inf"):
+        lupi.forecaster_settings(train={"max_gradient": np.inf})
+    with pytest.raises(UserError, match=r"setting process.width: Extra inputs are not permitted"):
+        lupi.Forecaster(process={"width": 9})
+    with pytest.raises(UserError, match=r"got whole settings and changes to a preset \(train\)"):
+        lupi.Forecaster(SMALL, train={"epochs": 2})
+    assert lupi.forecaster_settings(validation_share=0.9).num_validation(2) == 1
+
+
+# Many series at once
+
+
+def make_new(num_runs: int) -> tuple[pd.DataFrame, dict[int, np.ndarray]]:
+    """New runs of 1 to 30 observations, and 1 to 128 times for each."""
+    rng = np.random.default_rng(1)
+    runs, times = [], {}
+    for i in range(num_runs):
+        t = np.sort(rng.uniform(0, 5, rng.integers(1, 31)))
+        runs.append(pd.DataFrame({"run": i, "t": t, "x": 10 + np.sin(t + i), "y": 90 * np.cos(t)}))
+        times[i] = rng.uniform(0, 4.9, rng.integers(1, 129))
+    return pd.concat(runs, ignore_index=True), times
+
+
+def test_forty_runs_at_once_are_forecast_as_each_alone_bit_for_bit(trained):
+    new, times = make_new(40)
+    together = trained.predict(new, times)
+    for label, of_label in times.items():
+        alone = trained.predict(new[new["run"] == label], of_label)
+        np.testing.assert_array_equal(together[label].mixture.means, alone.mixture.means)
+        np.testing.assert_array_equal(together[label].mixture.scales, alone.mixture.scales)
+        np.testing.assert_array_equal(together[label].samples, alone.samples)
+
+
+@pytest.fixture
+def compilations():
+    """What XLA has compiled since."""
+    names = []
+
+    def listen(event: str, seconds: float, **details) -> None:
+        if "backend_compile" in event:
+            names.append(details.get("fun_name"))
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    yield names
+    jax.monitoring.unregister_event_duration_listener(listen)
+
+
+def test_another_number_of_series_compiles_nothing(trained, compilations):
+    rows = RUNS.drop(columns="k")
+    several = pd.concat([rows.assign(run=rows["run"] + suffix) for suffix in ("a", "b")])
+    labels = several["run"].unique()
+
+    def predict(number: int) -> None:
+        forecast = trained.predict(several[several["run"].isin(labels[:number])], TIMES)
+        assert np.isfinite(forecast.samples).all()
+        assert np.isfinite(forecast.interval()).all()
+
+    predict(3)
+    compilations.clear()
+    for number in (4, 7, 16, 3):
+        predict(number)
+    assert compilations == []
+    predict(17)  # more than that call takes: once more
+    assert len(compilations) == 1
+
+
+def test_other_numbers_of_observations_times_and_samples_compile_nothing(trained, compilations):
+    run = RUNS[RUNS["run"] == "r03"].drop(columns="k")
+    trained.predict(run, TIMES).samples  # noqa: B018
+    compilations.clear()
+    for points, times, samples in ((1, 1, 2), (5, 100, 64), (len(run), 128, 33)):
+        forecast = trained.predict(run.iloc[:points], np.linspace(0, 4, times), num_samples=samples)
+        assert forecast.samples.shape == (samples, times, 2)
+    assert compilations == []
+
+
+def test_intervals_at_another_number_of_times_compile_nothing(trained, compilations):
+    trained.predict(NEW, TIMES).interval()
+    compilations.clear()
+    for times in (1, 100, 128):
+        assert np.isfinite(trained.predict(NEW, np.linspace(0, 4, times)).interval()).all()
+    assert compilations == []
+
+
+# Long series
+
+
+def test_one_long_series_among_short_ones_is_trained_on_in_small_batches(monkeypatch):
+    rng = np.random.default_rng(0)
+    t = np.linspace(0, 5, 5_000)
+    long = pd.DataFrame({"run": "long", "t": t, "x": np.sin(t), "y": np.cos(t), "k": 0.5})
+    runs = pd.concat([make_runs(20), long], ignore_index=True)
+    lengths = []
+    take = loop.RaggedTasks.take
+
+    def watched(self, chosen, *, length: int, rng):
+        lengths.append(length)
+        return take(self, chosen, length=length, rng=rng)
+
+    monkeypatch.setattr(loop.RaggedTasks, "take", watched)
+    forecaster = fit(runs)
+    assert len(lengths) > SMALL.train.epochs
+    assert max(lengths) == max(128, 2 * SMALL.train.target_sizes[1])
+    assert np.isfinite(forecaster.predict(NEW, TIMES).mean).all()
+    seen = long.iloc[np.sort(rng.choice(5_000, 700, replace=False))].drop(columns="k")
+    assert np.isfinite(forecaster.predict(seen, TIMES).mean).all()
+
+
+# Without observations
+
+
+def test_without_observations_it_forecasts_what_it_believes_of_any_run(trained):
+    forecast = trained.predict(None, TIMES)
+    assert forecast.mean.shape == (5, 2)
+    assert np.isfinite(forecast.samples).all()
+    assert (forecast.std > 0).all()
+    assert "run" not in forecast.to_dataframe()
+    assert len(forecast) == 1
+    assert len(forecast.observations) == 0
+    assert len(forecast.plot().axes) == 2
+
+
+def test_without_observations_it_is_what_the_process_predicts_from_none(trained):
+    forecast = trained.predict(None, TIMES, num_samples=16, seed=3)
+    start, scale = trained.normalisation.time_start, trained.normalisation.time_scale
+    prior = lupi.predict(
+        trained.process,
+        lupi.Observations.none(2),
+        ((np.array(TIMES) - start) / scale).astype(np.float32),
+        num_samples=16,
+        key=jax.random.key(3),
+    )
+    to_original = trained.normalisation.to_original_values
+    np.testing.assert_allclose(forecast.mean, to_original(prior.mean), rtol=1e-6)
+    np.testing.assert_allclose(forecast.samples, to_original(prior.samples), rtol=1e-5)
+
+
+def test_without_observations_and_times_it_forecasts_the_span_of_the_training(trained):
+    forecast = trained.predict()
+    assert len(forecast.times) == 100
+    start, scale = trained.normalisation.time_start, trained.normalisation.time_scale
+    assert forecast.times[[0, -1]] == pytest.approx([start, start + scale])
+
+
+@pytest.fixture(scope="module")
+def dated() -> lupi.Forecaster:
+    start = pd.Timestamp("2026-01-01")
+    return fit(RUNS.assign(t=start + pd.to_timedelta(RUNS["t"], unit="D")))
+
+
+def test_without_observations_dates_count_from_the_first_that_is_asked_for(dated):
+    days = pd.to_datetime(["2030-05-03 00:00", "2030-05-01 00:00", "2030-05-02 12:00"])
+    forecast = dated.predict(None, days)
+    assert forecast.times.tolist() == days.to_numpy().astype("datetime64[us]").tolist()
+    later = dated.predict(None, days + pd.Timedelta("900D"))
+    np.testing.assert_array_equal(forecast.samples, later.samples)
+    seconds = np.array([2.0, 0.0, 1.5]) * 86_400 / dated.normalisation.time_scale
+    prior = lupi.predict(
+        dated.process,
+        lupi.Observations.none(2),
+        seconds.astype(np.float32),
+        num_samples=64,
+        key=jax.random.key(0),
+    )
+    expected = dated.normalisation.to_original_values(prior.mean)
+    np.testing.assert_allclose(forecast.mean, expected, rtol=1e-5)
+
+
+def test_without_observations_dates_may_begin_where_starts_says(dated):
+    days = pd.to_datetime(["2030-05-02", "2030-05-03"])
+    forecast = dated.predict(None, days, starts={0: "2030-05-01"})
+    whole = dated.predict(None, days.insert(0, pd.Timestamp("2030-05-01")))
+    np.testing.assert_array_equal(forecast.mean, whole.mean[1:])
+
+
+def test_without_observations_dates_must_be_given(dated):
+    with pytest.raises(UserError, match=r"count from the first observation.* there is none"):
+        dated.predict()
+
+
+# Messages
+
+
+@pytest.mark.parametrize("kind", [np.int64, str], ids=["integers", "text"])
+def test_a_message_names_a_series_as_the_user_does(kind):
+    numbered = RUNS.assign(run=RUNS["run"].str[1:].astype(int).astype(kind))
+    forecaster = fit(numbered)
+    new = numbered[numbered["run"] == kind(3)].iloc[:5].drop(columns="k")
+    name = "3" if kind is np.int64 else "'3'"
+    for wrong in (new.assign(t=new["t"] + 90), new.assign(x=new["x"] * 1e6)):
+        with pytest.raises(UserError, match=rf"^series {name} has ") as refused:
+            forecaster.predict(wrong, TIMES)
+        assert "np." not in str(refused.value)
+    with pytest.raises(UserError, match=rf"has none for series {name}: ") as refused:
+        forecaster.predict(new, {kind(9): TIMES})
+    with pytest.raises(UserError, match=rf"but {name}\.") as refused:
+        forecaster.predict(new, TIMES)[kind(9)]
+    assert "np." not in str(refused.value)
+
+
+# Files of the version before
+
+
+def test_a_file_of_the_version_before_forecasts_the_same_numbers():
+    forecast = lupi.load(OLD_FILES / "forecaster.lupi").predict(NEW, TIMES)
+    with np.load(OLD_FILES / "forecast.npz") as before:
+        for name in ("mean", "std", "samples"):
+            np.testing.assert_allclose(getattr(forecast, name), before[name], rtol=1e-4)
+
+
+def test_a_file_of_the_version_before_that_knows_gaps_still_does():
+    forecaster = lupi.load(OLD_FILES / "forecaster-gaps.lupi")
+    gappy = NEW.assign(y=[1.0, np.nan, 2.0, np.nan, 4.0])
+    assert np.isfinite(forecaster.predict(gappy, TIMES).samples).all()
+    with pytest.raises(UserError, match="trained on series without gaps"):
+        lupi.load(OLD_FILES / "forecaster.lupi").predict(gappy, TIMES)
+
+
+def test_a_file_of_the_version_before_is_saved_as_one_of_this(tmp_path):
+    old = lupi.load(OLD_FILES / "forecaster.lupi")
+    old.save(tmp_path / "model.lupi")
+    again = lupi.load(tmp_path / "model.lupi")
+    np.testing.assert_array_equal(
+        again.predict(NEW, TIMES).samples, old.predict(NEW, TIMES).samples
+    )
+    assert again.settings == old.settings
+    assert again.settings.process.training_solver_steps == 32
+
+
+# Other models
+
+
+def test_another_model_is_trained_and_saved_the_same_way(tmp_path):
+    settings = lupi.forecaster_settings(
+        model="cnp", process={"hidden_size": 8}, train=SMALL.train.model_dump()
+    )
+    forecaster = fit(RUNS, settings=settings)
+    assert isinstance(forecaster.process, lupi.ConditionalProcess)
+    forecaster.save(tmp_path / "model.lupi")
+    np.testing.assert_array_equal(
+        lupi.load(tmp_path / "model.lupi").predict(NEW, TIMES).samples,
+        forecaster.predict(NEW, TIMES).samples,
+    )
+    assert np.isfinite(forecaster.predict(None, TIMES).samples).all()
+
+
+def test_an_unknown_model_is_refused_with_a_hint():
+    with pytest.raises(UserError, match=r"unknown model 'lupy': .*Did you mean 'lupi'\?"):
+        lupi.Forecaster(model="lupy")

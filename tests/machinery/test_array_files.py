@@ -6,7 +6,7 @@ import struct
 import numpy as np
 import pytest
 
-from lupi.array_file import read_arrays, read_header, write_arrays
+from lupi._machinery.array_files import read_arrays, read_header, write_arrays
 from lupi.errors import UserError
 
 
