@@ -9,6 +9,7 @@ from importlib.metadata import version
 from benchmarks.common import FIGURES, HERE
 from benchmarks.figures import draw_growth, draw_speed
 from benchmarks.growth import measure_growth
+from benchmarks.keeping import measure_keeping
 from benchmarks.latency import measure_latency
 from benchmarks.limit import measure_limit
 from benchmarks.noise import measure_noise
@@ -26,6 +27,7 @@ PARTS = {
     "reading": measure_reading,
     "noise": measure_noise,
     "limit": measure_limit,
+    "keeping": measure_keeping,
 }
 
 

@@ -5,16 +5,22 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-# One thread each, for us and for the rival, before either library is loaded: on networks this
-# small a second thread costs more than it brings, to both.
-os.environ |= {"NPROC": "1", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
-
 import jax
 import numpy as np
 
+import lupi
 from lupi.data import Task, generate_tasks
-from lupi.experiments.tasks import TASKS
+from lupi.experiments import get_experiment
 from lupi.models import NeuralODEProcess, load_process
+
+USERS_ENVIRONMENT = dict(os.environ)
+"""As this process was started: what a program that calls the library runs in."""
+
+# Before JAX computes anything. One thread each, for us and for the rival: on networks this small a
+# second thread costs more than it brings, to both. And small loops in one piece, as our commands
+# and their workers have them.
+os.environ |= {"NPROC": "1", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
+lupi.compile_small_loops()
 
 HERE = Path(__file__).parent
 TRAINED = HERE.parent / "tests" / "trained"
@@ -22,20 +28,22 @@ TRAINED = HERE.parent / "tests" / "trained"
 FIGURES = HERE.parent / "docs" / "figures"
 
 
-def trained_process(task: str, model: str) -> NeuralODEProcess:
-    """A model of the paper's, trained on the paper's task."""
-    return load_process(TRAINED / f"{task}-{model}.safetensors")
+def trained_process(experiment: str, model: str) -> NeuralODEProcess:
+    """A model of the paper's, trained on the paper's experiment."""
+    process = load_process(TRAINED / f"{experiment}-{model}.safetensors")
+    assert isinstance(process, NeuralODEProcess)
+    return process
 
 
-def task_data(task: str, num_tasks: int, *, num_times: int = 51, seed: int = 1) -> Task:
-    """Systems of a task that no trained model has seen."""
-    paper_task = TASKS[task]
-    times = np.linspace(0.0, paper_task.horizon, num_times)
+def task_data(experiment: str, num_tasks: int, *, num_times: int = 51, seed: int = 1) -> Task:
+    """Systems of an experiment that no trained model has seen."""
+    chosen = get_experiment(experiment)
+    times = np.linspace(0.0, chosen.horizon, num_times)
     return generate_tasks(
-        paper_task.system,
+        chosen.system,
         times,
         num_tasks,
-        time_unit=paper_task.horizon,
+        time_unit=chosen.horizon,
         key=jax.random.key(1000 + seed),
     )
 

@@ -97,8 +97,8 @@ def _training(num_systems, *, batch_size, points, observed, width, epochs) -> fl
 
     from benchmarks import common  # noqa: F401  one thread
     from lupi.data import Observations, Task
-    from lupi.models import ProcessSettings, build_process
-    from lupi.training import TrainingSettings, fit
+    from lupi.models import NeuralODEProcessSettings, build_process
+    from lupi.training import TrainingSettings, fit, loop
 
     rng = np.random.default_rng(0)
     shape = (num_systems, points)
@@ -106,17 +106,17 @@ def _training(num_systems, *, batch_size, points, observed, width, epochs) -> fl
     phases = rng.uniform(0, 6, (num_systems, 1, observed)).astype(np.float32)
     ys = np.sin(4 * ts[..., None] + phases)
     tasks = Task(Observations(ts, ys, np.ones(shape, bool)), phases[:, 0, :1])
-    settings = ProcessSettings(
-        observation_size=observed,
-        privileged_size=1,
+    settings = NeuralODEProcessSettings(
         hidden_size=width,
         representation_size=width,
         global_latent_size=width,
         latent_state_size=width,
     )
-    process = build_process(settings, key=jax.random.key(0))
+    process = build_process(
+        settings, observation_size=observed, privileged_size=1, key=jax.random.key(0)
+    )
     ends = []
-    sys.modules["lupi.training.fit"].WORTH_OPTIMISING = 0  # compiled as for a long run
+    loop.WORTH_OPTIMISING = 0  # compiled as for a long run
     fit(
         process,
         tasks,

@@ -3,7 +3,6 @@
 import gzip
 import json
 import re
-import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -14,16 +13,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.common import seconds_of, task_data
-from lupi.compilation import OPTIMISED
-from lupi.models import ProcessSettings, build_process
-from lupi.models.layers import softplus
+from lupi._machinery.compilation import OPTIMISED
+from lupi.models import NeuralODEProcessSettings, build_process
+from lupi.models.parts.layers import softplus
 from lupi.objectives import Elbo
-from lupi.training import TrainingSettings
+from lupi.training import TrainingSettings, loop
 
 REPEATS = 4096
-PROCESS = ProcessSettings(observation_size=2, privileged_size=1)
-SOLVER_STEPS = TrainingSettings().solver_steps
-POINTS = 51
+PROCESS = NeuralODEProcessSettings()
+OBSERVED, PRIVILEGED, POINTS = 2, 1, 51
 
 KINDS = {
     "products": r"dot|ynn",
@@ -70,7 +68,7 @@ def _operations() -> dict[str, float]:
         PROCESS.representation_size,
         PROCESS.global_latent_size,
         PROCESS.latent_state_size,
-        PROCESS.observation_size,
+        OBSERVED,
     )
 
     def network(size_in: int, size_out: int) -> int:
@@ -78,33 +76,36 @@ def _operations() -> dict[str, float]:
 
     # In the space of the first layer: two products for each of four stages. Then, at each node,
     # the last layer twice: for the state and for its derivative.
-    solve = SOLVER_STEPS * (4 * 2 * 2 * h * h + 2 * 2 * h * state)
+    solve = PROCESS.training_solver_steps * (4 * 2 * 2 * h * h + 2 * 2 * h * state)
     points = POINTS * (network(1 + y, r) + network(state, 2 * y)) + 2 * z * h
     rest = 2 * (network(2 * r, z) + 2 * h * z) + network(z, state)
-    rest += network(1, r) + network(3 * r, 2 * r)
+    rest += network(PRIVILEGED, r) + network(3 * r, 2 * r)
     parts = {"solve": 3.0 * solve, "encode and decode": 3.0 * points, "rest": 3.0 * rest}
     return parts | {"total": sum(parts.values())}
 
 
 def _step(batch_size: int) -> tuple[float, dict[str, dict[str, float]]]:
     """Microseconds for each system of a training loop, and a profile of its steps."""
-    training = sys.modules["lupi.training.fit"]
     steps = 100  # of some 4,000 kernels each: the profiler holds a million
+    num_tasks = steps * batch_size
     settings = TrainingSettings(batch_size=batch_size)
-    process = build_process(PROCESS, key=jax.random.key(0))
-    weights, structure = eqx.partition(training._stack([process]), training._is_array)
-    loop = training._Loop(structure, Elbo(), settings, steps)
-    tasks = training._stack([jax.device_get(task_data("stiffness", steps * batch_size))])
-    keys = jax.random.split(jax.random.key(0), (1, steps * batch_size))
+    process = build_process(
+        PROCESS, observation_size=OBSERVED, privileged_size=PRIVILEGED, key=jax.random.key(0)
+    )
+    state = loop.begin([process], settings, num_tasks)
+    _, structure = eqx.partition(loop._stack([process]), loop._is_array)
+    compiled_in = loop._Loop(structure, Elbo(), settings, num_tasks)
+    keys = jax.random.split(jax.random.key(0), (1, num_tasks))
     arguments = (
-        weights,
-        training._initial_state(weights, settings, steps),
-        tasks,
+        state.weights,
+        state.optimiser,
+        loop._stack([task_data("stiffness", num_tasks)]),
         np.asarray(jax.random.key_data(keys)),
     )
     compiled = (
         jax.jit(
-            lambda *arguments: training._run_steps(loop, *arguments), compiler_options=OPTIMISED
+            lambda *arguments: loop._run_steps(compiled_in, *arguments),
+            compiler_options=OPTIMISED,
         )
         .lower(*arguments)
         .compile()
@@ -115,7 +116,7 @@ def _step(batch_size: int) -> tuple[float, dict[str, dict[str, float]]]:
 
     run()
     seconds = np.median([seconds_of(run) for _ in range(9)])
-    return 1e6 * float(seconds) / (steps * batch_size), _profile(compiled.as_text(), run, steps)
+    return 1e6 * float(seconds) / num_tasks, _profile(compiled.as_text(), run, steps)
 
 
 def _profile(program: str, run, steps: int) -> dict[str, dict[str, float]]:

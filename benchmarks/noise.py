@@ -3,10 +3,11 @@
 import jax
 import numpy as np
 
-from lupi import Forecaster
+import benchmarks.common  # noqa: F401  one thread
+from lupi import Forecaster, evaluate, get_experiment
 from lupi.data.generation import simulate_table
-from lupi.experiments.tasks import TASKS
-from lupi.judging import judge
+from lupi.experiments import EXPERIMENTS
+from lupi.forecasting import PRESETS
 
 NUM_SERIES, NUM_TEST, SEEDS = 500, 200, 2
 NOISES = (0.0, 0.1)
@@ -18,26 +19,28 @@ def measure_noise() -> list[dict]:
     Errors are those of noisy observations; a perfect forecast has the noise itself.
     """
     rows = []
-    for task in TASKS:
+    for experiment in EXPERIMENTS:
         for noise in NOISES:
-            for preset in ("default", "paper"):
-                runs = [_run(task, noise, preset, seed) for seed in range(SEEDS)]
+            for preset in PRESETS:
+                runs = [_run(experiment, noise, preset, seed) for seed in range(SEEDS)]
                 means = {name: float(np.mean([run[name] for run in runs])) for name in runs[0]}
                 spreads = {
                     f"{name}_spread": float(np.ptp([r[name] for r in runs])) for name in means
                 }
-                rows.append({"task": task, "noise": noise, "preset": preset} | means | spreads)
+                about = {"experiment": experiment, "noise": noise, "preset": preset}
+                rows.append(about | means | spreads)
                 values = ", ".join(f"{name} {value:.3g}" for name, value in means.items())
-                print(f"  {task}, noise {noise}, {preset}: {values}", flush=True)
+                print(f"  {experiment}, noise {noise}, {preset}: {values}", flush=True)
     return rows
 
 
-def _run(task: str, noise: float, preset: str, seed: int) -> dict[str, float]:
+def _run(name: str, noise: float, preset: str, seed: int) -> dict[str, float]:
+    experiment = get_experiment(name)
     tables = [
         simulate_table(
-            TASKS[task].system,
+            experiment.system,
             number,
-            horizon=TASKS[task].horizon,
+            horizon=experiment.horizon,
             num_points=51,
             noise=noise,
             irregular=True,
@@ -45,13 +48,12 @@ def _run(task: str, noise: float, preset: str, seed: int) -> dict[str, float]:
         )
         for part, number in enumerate((NUM_SERIES, NUM_TEST))
     ]
-    forecaster = Forecaster(preset).fit(tables[0], seed=seed)
-    judgement = judge(forecaster, tables[1], seed=seed)
+    forecaster = Forecaster(preset).fit(tables[0], seed=seed, progress=False)
+    metrics = list(evaluate(forecaster, tables[1], seed=seed).metrics.values())
     scale = np.array(forecaster.normalisation.observed_scale)
-    metrics = list(judgement.metrics.values())
 
     def mean(name: str, unit=1.0) -> float:
-        return float(np.mean([m[name]["mean"] for m in metrics] / np.asarray(unit)))
+        return float(np.mean([m[name].mean for m in metrics] / np.asarray(unit)))
 
     return {
         "rmse": mean("rmse", scale),

@@ -58,10 +58,10 @@ def write_table(path: Path, num_series: int, num_points: int, *, shuffle: bool) 
 def _measure(path: str) -> dict[str, float]:
     started = time.perf_counter()
     from lupi.data.normalisation import Normalisation, to_tasks
-    from lupi.data.reading import read_tasks
+    from lupi.data.reading import read_series
 
     imported = time.perf_counter()
-    table = read_tasks(path, series="run", time="t", observed=["x1", "x2"], privileged=["k"])
+    table = read_series(path, series="run", time="t", observed=["x1", "x2"], privileged=["k"])
     read = time.perf_counter()
     tasks = to_tasks(table, Normalisation.of(table))
     assert len(tasks) == NUM_SERIES

@@ -26,7 +26,7 @@ from torch.distributions import Normal, kl_divergence
 from torchdiffeq import odeint
 
 from lupi.data import SizeRange, Split, Task, split_randomly
-from lupi.models import NeuralODEProcess
+from lupi.models import NeuralODEProcess, Sample
 from lupi.objectives import Elbo
 
 CONTEXT_SIZES: SizeRange = (5, 9)
@@ -210,10 +210,9 @@ def predict(
 def copy_parameters(process: NeuralODEProcess) -> RivalProcess:
     """A rival of the same sizes as a process, with the same parameters."""
     encoder, global_latent = process.observation_encoder, process.global_latent
-    privileged_encoder = process.privileged_encoder
     rival = RivalProcess(
         encoder.observation_size,
-        0 if privileged_encoder is None else privileged_encoder.privileged_size,
+        process.privileged_size,
         hidden_size=encoder.mlp.layers[0].bias.size,
         representation_size=encoder.mlp.layers[-1].bias.size,
         global_latent_size=global_latent.mean.bias.size,
@@ -331,10 +330,10 @@ def _run_process(
         return Elbo()(process, split, privileged, key=key)
 
     (loss, _), gradient = eqx.filter_value_and_grad(process_loss, has_aux=True)(process)
-    prior = process.infer(split.context)
-    posterior = process.infer_in_training(split.target, privileged)
+    prior = process.encode(split.context).latent
+    posterior = process.encode(split.target, privileged).latent
     global_latent = posterior.sample(key)
-    decoded = process.decode(global_latent, times, horizon=1)
+    decoded = process.decode(Sample(global_latent), times)
     return prior, posterior, global_latent, decoded, loss, gradient
 
 
@@ -360,9 +359,9 @@ def _arrays_by_name(process: NeuralODEProcess) -> dict[str, Array]:
         "latent_ode": process.latent_ode.mlp,
         "decoder": process.decoder.mlp,
     }
-    if process.privileged_encoder is not None and process.residual_aggregator is not None:
-        networks["privileged_encoder"] = process.privileged_encoder.mlp
-        networks["residual_aggregator"] = process.residual_aggregator.mlp
+    if process.privileged is not None:
+        networks["privileged_encoder"] = process.privileged.encoder.mlp
+        networks["residual_aggregator"] = process.privileged.mlp
     layers = {
         # In a Sequential an activation stands between one layer and the next.
         f"{name}.{2 * i}": layer

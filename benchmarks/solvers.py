@@ -9,14 +9,33 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.common import seconds_of, task_data, trained_process
-from lupi.compilation import OPTIMISED
+from lupi._machinery.compilation import OPTIMISED
 from lupi.data import draw_context, split_randomly
-from lupi.distributions import Normal
-from lupi.models import LatentODE, NeuralODEProcess
+from lupi.experiments import EXPERIMENTS, PAPER_MODELS
+from lupi.models import NeuralODEProcess, Sample
+from lupi.models.parts.latent_ode import LatentODE
+from lupi.models.solving import solve, solve_network
 from lupi.objectives import Elbo
 
 NUM_SYSTEMS, NUM_SAMPLES = 50, 32
 TIMES = np.linspace(0.0, 1.0, 100)
+
+
+class OwnODE(eqx.Module):
+    """`LatentODE` in another number of steps; it takes the same call."""
+
+    ode: LatentODE
+    steps: int = eqx.field(static=True)
+    general: bool = eqx.field(static=True, default=False)
+    """By the solver of any vector field, not by that of networks."""
+
+    def __call__(self, initial_state, global_latent, ts, *, horizon: int = 1):
+        """The states at `ts`."""
+        sizes = {"steps_per_unit": self.steps, "horizon": horizon}
+        if not self.general:
+            return solve_network(self.ode.mlp, initial_state, global_latent, ts, **sizes)
+        field = self.ode.vector_field
+        return solve(lambda t, x: field(t, x, global_latent), initial_state, ts, **sizes)
 
 
 class DiffraxODE(eqx.Module):
@@ -47,7 +66,7 @@ class DiffraxODE(eqx.Module):
 
 
 def compare_solvers() -> list[dict]:
-    """The largest errors of predictions on each task, and the cost on Lotka-Volterra's LUPI model.
+    """The largest errors of predictions of each experiment, and the cost on Lotka-Volterra's LUPI.
 
     Errors are against diffrax's Dopri8 at a tolerance of 1e-12 in float64, same samples of z; the
     solvers themselves run in float32.
@@ -56,6 +75,8 @@ def compare_solvers() -> list[dict]:
     candidates: dict[str, dict] = {
         f"own loop, {n} steps": {"steps": n} for n in (24, 32, 40, 48, 56, 64)
     }
+    for n in (32, 56):
+        candidates[f"own loop for any field, {n} steps"] = {"steps": n, "general": True}
     for solver in (diffrax.Tsit5(), diffrax.Dopri5()):
         for tolerance in (1e-3, 1e-4, 1e-5, 1e-6):
             controller = diffrax.PIDController(rtol=tolerance, atol=tolerance)
@@ -71,17 +92,18 @@ def compare_solvers() -> list[dict]:
         candidates[name] = {"make": (diffrax.Tsit5(), adaptive, adjoint)}
 
     cases = {
-        (task, model): _case(task, model)
-        for task in ("stiffness", "damping", "lotka-volterra")
-        for model in ("nopi", "lupi")
+        (experiment, model): _case(experiment, model)
+        for experiment in EXPERIMENTS
+        for model in PAPER_MODELS
     }
     rows = []
     for name, choice in candidates.items():
         row: dict = {"solver": name}
         adjoint = choice["make"][2] if "make" in choice else checkpoint
         if isinstance(adjoint, diffrax.RecursiveCheckpointAdjoint):
-            for (task, model), (process, latents, exact) in cases.items():
-                row[f"{task} {model}"] = _errors(_with_solver(process, choice), latents, exact)
+            for (experiment, model), (process, latents, exact) in cases.items():
+                changed = _with_solver(process, choice)
+                row[f"{experiment} {model}"] = _errors(changed, latents, exact)
         process = _with_solver(cases["lotka-volterra", "lupi"][0], choice)
         row["cost"] = _cost(process, forward=isinstance(adjoint, diffrax.ForwardMode))
         print(_line(row), flush=True)
@@ -103,21 +125,20 @@ def _with_solver(process: NeuralODEProcess, choice: dict) -> NeuralODEProcess:
     if "make" in choice:
         ode = DiffraxODE(ode, *choice["make"], steps=choice.get("steps"))
     else:
-        ode = ode.with_steps(choice["steps"])
+        ode = OwnODE(ode, **choice)
     return eqx.tree_at(lambda p: p.latent_ode, process, ode)
 
 
-def _case(task: str, model: str):
-    """A trained model, samples of z for contexts of the task, and the exact decoded means."""
-    process = trained_process(task, model).without_privileged()
-    tasks = task_data(task, NUM_SYSTEMS, num_times=100, seed=3)
+def _case(experiment: str, model: str):
+    """A trained model, samples of z for contexts of its systems, and the exact decoded means."""
+    process = trained_process(experiment, model).without_privileged()
+    tasks = task_data(experiment, NUM_SYSTEMS, num_times=100, seed=3)
     keys = jax.random.split(jax.random.key(0), NUM_SYSTEMS)
 
     def sample(observations, key):
         context_key, latent_key = jax.random.split(key)
         context = draw_context(observations, sizes=(5, 9), key=context_key)
-        latent = process.infer(context)
-        return Normal(latent.loc, latent.scale).sample(latent_key, (NUM_SAMPLES,))
+        return process.encode(context).latent.sample(latent_key, (NUM_SAMPLES,))
 
     latents = jax.jit(jax.vmap(sample))(tasks.observations, keys)
     with jax.enable_x64(True):
@@ -131,14 +152,15 @@ def _case(task: str, model: str):
     return process, latents, exact
 
 
-@eqx.filter_jit
-def _decode_flat(process: NeuralODEProcess, latents):
-    return jax.vmap(lambda z: process.decode(z, jnp.asarray(TIMES, z.dtype)).loc)(latents)
+def _decode_all(process: NeuralODEProcess, latents):
+    return jax.vmap(lambda z: process.decode(Sample(z), jnp.asarray(TIMES, z.dtype)).loc)(latents)
 
 
 def _decode(process: NeuralODEProcess, latents) -> np.ndarray:
     flat = jnp.asarray(latents).reshape(-1, latents.shape[-1])
-    return np.asarray(_decode_flat(process, flat)).reshape(*latents.shape[:2], TIMES.size, -1)
+    return np.asarray(eqx.filter_jit(_decode_all)(process, flat)).reshape(
+        *latents.shape[:2], TIMES.size, -1
+    )
 
 
 def _errors(process: NeuralODEProcess, latents, exact: np.ndarray) -> dict[str, float]:
@@ -181,10 +203,7 @@ def _cost(process: NeuralODEProcess, *, forward: bool) -> dict[str, float]:
     compile_seconds = time.perf_counter() - started
     seconds = _median(lambda: jax.block_until_ready(compiled(weights)), 1 if forward else 5)
     latents = jax.random.normal(jax.random.key(2), (256, 16))
-    decode = eqx.filter_jit(
-        lambda process, zs: jax.vmap(lambda z: process.decode(z, jnp.asarray(TIMES)).loc)(zs),
-        compiler_options=OPTIMISED,
-    )
+    decode = eqx.filter_jit(_decode_all, compiler_options=OPTIMISED)
     decode(process, latents)
     sample_seconds = _median(lambda: jax.block_until_ready(decode(process, latents)), 5)
     return {

@@ -10,9 +10,11 @@ import torch
 from benchmarks.common import seconds_of, summary, task_data, trained_process
 from benchmarks.rival import check_agreement, copy_parameters, predict, training_step
 from lupi.data import Task
-from lupi.experiments.evaluation import decode_all, draw_contexts
+from lupi.evaluation import draw_contexts
+from lupi.experiments import EXPERIMENTS, PAPER_MODELS
 from lupi.experiments.settings import EvaluationSettings
-from lupi.models import NeuralODEProcess, ProcessSettings, build_process
+from lupi.models import NeuralODEProcess, NeuralODEProcessSettings, build_process
+from lupi.prediction import predict_many
 from lupi.training import TrainingSettings, fit
 
 ROUNDS = 5
@@ -23,16 +25,19 @@ EPOCHS = 32
 
 
 def compare_speed() -> list[dict]:
-    """Times per system or sample and their ratios, for every task and model, trained and fresh."""
+    """Times per system or sample and their ratios, of trained models and of a fresh one."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     rows = []
-    for task in ("stiffness", "damping", "lotka-volterra"):
-        data, test = task_data(task, 640), task_data(task, 500, num_times=100, seed=2)
-        for model in ("nopi", "lupi"):
-            rows += _compare(trained_process(task, model), data, test, f"{task} {model}, trained")
-    settings = ProcessSettings(observation_size=2, privileged_size=1)
-    fresh = build_process(settings, key=jax.random.key(0))
+    for experiment in EXPERIMENTS:
+        data, test = task_data(experiment, 640), task_data(experiment, 500, num_times=100, seed=2)
+        for model in PAPER_MODELS:
+            process = trained_process(experiment, model)
+            rows += _compare(process, data, test, f"{experiment} {model}, trained")
+    fresh = build_process(
+        NeuralODEProcessSettings(), observation_size=2, privileged_size=1, key=jax.random.key(0)
+    )
+    assert isinstance(fresh, NeuralODEProcess)
     rows += _compare(fresh, task_data("stiffness", 640), test, "lupi, fresh weights")
     return rows
 
@@ -95,20 +100,17 @@ def _training(process: NeuralODEProcess, data: Task, batch_size: int):
 
 
 def _evaluation(process: NeuralODEProcess, test: Task):
-    """Seconds per decoded sample of 500 systems with 32 samples each, from contexts to decoding."""
+    """Seconds per sample of 500 systems with 32 samples each, from contexts to predictions."""
     rival = copy_parameters(process)
     settings = EvaluationSettings()
-    contexts = draw_contexts(test, settings, key=jax.random.key(0))
+    seen, number = test.observations, settings.num_samples
+    contexts = draw_contexts(seen, settings.context_sizes, key=jax.random.key(0))
+    keys = jax.random.split(jax.random.key(1), len(test))
     ts, ys, _ = (torch.from_numpy(np.array(part)) for part in _parts(test))
     masks = torch.from_numpy(np.array(contexts.mask))
-    infer = jax.jit(jax.vmap(process.infer))
 
     def ours_once() -> None:
-        latents = infer(contexts)
-        times, number = test.observations.ts, settings.num_samples
-        jax.block_until_ready(
-            decode_all(process, latents, times, num_samples=number, key=jax.random.key(1))
-        )
+        predict_many(process, contexts, seen.ts, num_samples=number, keys=keys)
 
     def rival_once(i: int) -> None:
         predict(rival, ts[i][masks[i]], ys[i][masks[i]], ts[i], RIVAL_SAMPLES)
@@ -116,7 +118,7 @@ def _evaluation(process: NeuralODEProcess, test: Task):
     ours_once()
     ours, theirs = [], []
     for i in range(ROUNDS):
-        ours.append(seconds_of(ours_once) / (len(test) * settings.num_samples))
+        ours.append(seconds_of(ours_once) / (len(test) * number))
         theirs.append(seconds_of(partial(rival_once, i)) / RIVAL_SAMPLES)
     return ours, theirs
 

@@ -23,8 +23,6 @@ import pandas as pd
 from numpyro.distributions import LogNormal
 
 import lupi
-from lupi.presets import ForecasterTraining
-from lupi.systems import simulate
 
 SMALL = os.environ.get("LUPI_EXAMPLE_SMALL") == "1"
 NUM_SYSTEMS = 24 if SMALL else 1000
@@ -63,7 +61,7 @@ systems = lupi.LotkaVolterra(
     privileged=("alpha", "beta", "gamma", "delta"),
 )
 years = np.arange(21.0)
-trajectories = simulate(systems, years, NUM_SYSTEMS, key=jax.random.key(0))
+trajectories = lupi.simulate(systems, years, NUM_SYSTEMS, key=jax.random.key(0))
 noise = np.random.default_rng(0).normal(0.0, 0.25, trajectories.observed.shape)
 logarithms = np.log(np.maximum(trajectories.observed, 0.1)) + noise
 runs = pd.DataFrame(
@@ -81,15 +79,14 @@ for i, name in enumerate(systems.privileged):
 # ## Learning
 
 # %%
-tasks = lupi.read_tasks(
+series = lupi.read_series(
     runs,
     series="system",
     time="year",
     observed=["hares", "lynxes"],
     privileged=systems.privileged,
 )
-train = ForecasterTraining(epochs=2 if SMALL else None)
-forecaster = lupi.Forecaster(lupi.ForecasterSettings(train=train)).fit(tasks, seed=0)
+forecaster = lupi.Forecaster(train={"epochs": 2 if SMALL else None}).fit(series, seed=0)
 forecaster.save(OUT / "hare-lynx.lupi")
 print({name: round(value, 2) for name, value in forecaster.provenance["validation"].items()})
 

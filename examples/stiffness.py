@@ -17,7 +17,6 @@
 import os
 from pathlib import Path
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
@@ -28,7 +27,9 @@ from matplotlib.colors import Normalize
 import lupi
 from lupi import metrics
 from lupi.distributions import kl_divergence
-from lupi.models import num_parameters
+from lupi.evaluation import draw_contexts, score
+from lupi.models import Sample
+from lupi.prediction import predict_many
 
 SMALL = os.environ.get("LUPI_EXAMPLE_SMALL") == "1"
 EPOCHS = 2 if SMALL else 100
@@ -118,14 +119,8 @@ def make_tasks(times, num_tasks):
     return lupi.generate_tasks(family, times, num_tasks, time_unit=HORIZON, key=next(keys))
 
 
-def pick(tasks, index):
-    """One or some of many tasks."""
-    return jax.tree.map(lambda leaf: leaf[index], tasks)
-
-
-known = make_tasks(training_times, NUM_TRAINING + NUM_VALIDATION)
-training = pick(known, slice(NUM_TRAINING))
-validation = pick(known, slice(NUM_TRAINING, None))
+tasks = make_tasks(training_times, NUM_TRAINING + NUM_VALIDATION)
+training, validation = tasks[:NUM_TRAINING], tasks[NUM_TRAINING:]
 test = make_tasks(test_times, NUM_TEST)
 
 print("times      ", training.observations.ts.shape)
@@ -141,7 +136,7 @@ print("privileged ", training.privileged.shape)
 
 # %%
 settings = lupi.TrainingSettings(epochs=EPOCHS)
-example = pick(training, 0)
+example = training[0]
 split = lupi.split_randomly(
     example.observations,
     context_sizes=settings.context_sizes,
@@ -167,25 +162,28 @@ keep(figure, "split")
 # %% [markdown]
 # ## Two models, the same at test time
 #
-# A process encodes each observation, aggregates them, infers a distribution of a global latent
-# $z$ from the aggregate, and decodes a sample of $z$ into a trajectory through a latent ODE.
+# A process encodes observations, each on its own, aggregates them, and finds in the aggregate a
+# distribution of a global latent $z$: this is the *code* of the observations. It decodes a sample
+# of $z$ into a trajectory through a latent ODE.
 #
-# LUPI has two parts more: an encoder of the privileged information, and a network that adds a
-# correction made of it to the aggregate. They are used in training only. NoPI is the same process
-# without them, and so is LUPI once they are taken off. With the same key both start from the same
-# weights in all they share.
+# LUPI has a privileged part besides: an encoder of the privileged information, and a network that
+# adds a correction made of it to the aggregate. It is used in training only. NoPI is the same
+# process without it, and so is LUPI once it is taken off. With the same key both start from the
+# same weights in all they share.
 
 # %%
-process_settings = {
-    "NoPI": lupi.ProcessSettings(observation_size=2),
-    "LUPI": lupi.ProcessSettings(observation_size=2, privileged_size=1),
-}
+process_settings = lupi.NeuralODEProcessSettings()
 weights_key = next(keys)
-fresh = {name: lupi.build_process(s, key=weights_key) for name, s in process_settings.items()}
+fresh = {
+    name: lupi.build_process(
+        process_settings, observation_size=2, privileged_size=privileged_size, key=weights_key
+    )
+    for name, privileged_size in {"NoPI": 0, "LUPI": 1}.items()
+}
 
-print(f"NoPI:              {num_parameters(fresh['NoPI']):,} parameters")
-print(f"LUPI in training:  {num_parameters(fresh['LUPI']):,} parameters")
-print(f"LUPI at test time: {num_parameters(fresh['LUPI'].without_privileged()):,} parameters")
+print(f"NoPI:              {lupi.num_parameters(fresh['NoPI']):,} parameters")
+print(f"LUPI in training:  {lupi.num_parameters(fresh['LUPI']):,} parameters")
+print(f"LUPI at test time: {lupi.num_parameters(fresh['LUPI'].without_privileged()):,} parameters")
 
 # %% [markdown]
 # ## The objective
@@ -206,9 +204,9 @@ print(f"LUPI at test time: {num_parameters(fresh['LUPI'].without_privileged()):,
 objective_key = next(keys)
 process = fresh["LUPI"]
 
-posterior = process.infer_in_training(split.target, example.privileged)
-prior = process.infer(split.context)
-decoded = process.decode(posterior.sample(objective_key), split.target.ts)
+posterior = process.encode(split.target, example.privileged).latent
+prior = process.encode(split.context).latent
+decoded = process.decode(Sample(posterior.sample(objective_key)), split.target.ts)
 log_likelihood = jnp.sum(decoded.log_prob(split.target.ys)[split.target.mask])
 kl = jnp.sum(kl_divergence(posterior, prior))
 
@@ -268,12 +266,12 @@ keep(figure, "training")
 # `predict`: a process, a context, times and a key. There is no place for the stiffness.
 #
 # For each of 32 samples of $z$ the process decodes one Normal per time. As in the paper, the bands
-# show the mean and the standard deviation of the decoded *means*. The `std` of a prediction is
-# wider: it also holds the decoder's own scale, which never falls below 0.1.
+# show the mean and the standard deviation of the decoded *means*, the prediction's `spread`. Its
+# `std` is wider: it also holds the decoder's own scale, which never falls below 0.1.
 
 # %%
 test_ts = test.observations.ts[0]
-new_system = pick(test, 0)
+new_system = test[0]
 context = lupi.draw_context(new_system.observations, sizes=(7, 7), key=next(keys))
 prediction_key = next(keys)
 predictions = {
@@ -284,9 +282,9 @@ predictions = {
 
 def draw_prediction(axis, prediction, system, context, colour):
     """The first position: mean and bands beside the truth. Dots are what the model was shown."""
-    mean = np.asarray(prediction.mean)[:, 0]
-    std = np.asarray(prediction.std_of_means)[:, 0]
-    truth = np.asarray(system.observations.ys)[:, 0]
+    mean = prediction.mean[:, 0]
+    std = prediction.spread.scale[:, 0]
+    truth = system.observations.ys[:, 0]
     seen = np.asarray(context.mask)
     for width, alpha in ((2, 0.2), (1, 0.3)):
         low, high = mean - width * std, mean + width * std
@@ -317,8 +315,8 @@ keep(figure, "prediction")
 
 # %%
 # For each test system, the place of each of its points in the queue.
-arrival = jax.vmap(lambda key: jax.random.permutation(key, test_ts.size))(
-    jax.random.split(next(keys), NUM_TEST)
+arrival = np.random.default_rng(0).permuted(
+    np.broadcast_to(np.arange(test_ts.size), (NUM_TEST, test_ts.size)), axis=1
 )
 
 figure, axes = plt.subplots(2, 3, figsize=(9, 4.6), sharex=True, sharey=True)
@@ -335,25 +333,22 @@ axes[0, 2].legend(loc="upper right", fontsize=8)
 keep(figure, "tightening")
 
 # %% [markdown]
-# Is that so for other systems, too? `predict` is written for one system; `vmap` makes it many, and
-# `filter_jit` compiles it once for all calls. (Not `jax.jit`: a process holds more than arrays.)
-
+# Is that so for other systems, too? `predict` takes one system, `predict_many` any number of them,
+# each with its own context, times and key; its arrays have a leading axis over systems.
 
 # %%
-@eqx.filter_jit
-def predict_many(process, contexts, times, keys):
-    return jax.vmap(lambda context, key: lupi.predict(process, context, times, key=key))(
-        contexts, keys
-    )
-
-
 sample_keys = jax.random.split(next(keys), NUM_TEST)
+
+
+def predict_test_systems(process, contexts):
+    return predict_many(process, contexts, test.observations.ts, num_samples=32, keys=sample_keys)
+
+
 print("mean standard deviation over the test systems")
 for name, process in trained.items():
     for num_points in (2, 4, 9):
         seen = test.observations.only(arrival < num_points)
-        prediction = predict_many(process, seen, test_ts, sample_keys)
-        width = metrics.sharpness(prediction.std_of_means).mean()
+        width = predict_test_systems(process, seen).spread.scale.mean()
         print(f"  {name}, {num_points} points: {width:.4f}")
 
 # %% [markdown]
@@ -368,42 +363,32 @@ for name, process in trained.items():
 # - **Sharpness** is the mean predicted standard deviation. It counts between models that are
 #   calibrated alike.
 #
-# Each is one number per system; `estimate` gives the mean over systems and its standard error.
+# `score` has these and more, each as a mean over systems with its standard error. The last two are
+# the paper's, of the spread of the decoded means; `calibration_error` and `std` are those of the
+# full predictive distribution.
 
 # %%
-context_keys = jax.random.split(next(keys), NUM_TEST)
-contexts = jax.vmap(lambda o, key: lupi.draw_context(o, sizes=settings.context_sizes, key=key))(
-    test.observations, context_keys
-)
+contexts = draw_contexts(test.observations, settings.context_sizes, key=next(keys))
 truth = test.observations.ys
-# The grids differ, so the training systems' mean is read off between its points.
-mean_trajectory = np.stack(
-    [
-        np.interp(test_times, training_times, values)
-        for values in np.asarray(training.observations.ys).mean(axis=0).T
-    ],
-    axis=-1,
-)
-floor = metrics.estimate(
-    metrics.mean_squared_error(jnp.broadcast_to(mean_trajectory, truth.shape), truth)
-)
+known = np.ones(truth.shape, bool)
+# Between the times of the training grid it goes in straight lines.
+floor = predict_test_systems(lupi.MeanTrajectory.of(training), contexts)
+predictions_of_all = {
+    name: predict_test_systems(process, contexts) for name, process in trained.items()
+}
 
-print(f"{'':6}{'mean squared error':>22}{'calibration error':>22}{'sharpness':>22}")
-print(f"{'floor':6}{floor.mean:12.5f} ± {floor.stderr:.5f}")
-pits = {}
-for name, process in trained.items():
-    prediction = predict_many(process, contexts, test_ts, sample_keys)
-    mean, std = prediction.mean, prediction.std_of_means
-    pits[name] = metrics.normal_pit(mean, std, truth)
-    row = f"{name:6}"
-    for values in (
-        metrics.mean_squared_error(mean, truth),
-        metrics.calibration_error(pits[name]),
-        metrics.sharpness(std),
-    ):
-        value = metrics.estimate(values)
-        row += f"{value.mean:12.5f} ± {value.stderr:.5f}"
-    print(row)
+shown = {
+    "mse": "mean squared error",
+    "spread_calibration_error": "calibration error",
+    "spread_std": "sharpness",
+}
+print("      " + "".join(f"{title:>22}" for title in shown.values()))
+error = metrics.estimate(metrics.squared_error(floor, truth, known).mean(axis=-1))
+print(f"floor {error.mean:12.5f} ± {error.stderr:.5f}")
+for name, prediction in predictions_of_all.items():
+    scores = score(prediction, truth).overall()
+    values = [scores[metric] for metric in shown]
+    print(f"{name:6}" + "".join(f"{value.mean:12.5f} ± {value.stderr:.5f}" for value in values))
 
 # %% [markdown]
 # The calibration curve shows in which way a model is wrong. On the diagonal, what is said to lie
@@ -413,10 +398,12 @@ for name, process in trained.items():
 # %%
 figure, axis = plt.subplots(figsize=(3.8, 3.6))
 axis.plot([0, 1], [0, 1], color="0.6", linewidth=0.8, label="perfect")
-for name, pit in pits.items():
-    curve = np.asarray(metrics.calibration_curve(pit)).mean(axis=0)
-    levels = np.arange(1, curve.size + 1) / curve.size
-    axis.plot(levels, curve, color=COLOURS[name], label=name)
+for name, prediction in predictions_of_all.items():
+    pit = metrics.spread_pit(prediction.spread, truth)
+    curves = metrics.calibration_curve(pit, known)
+    share = curves.over(1).over(0).share  # of all points of all systems
+    levels = np.arange(1, share.size + 1) / share.size
+    axis.plot(levels, share, color=COLOURS[name], label=name)
 axis.set(xlabel="predicted probability", ylabel="observed frequency", xlim=(0, 1), ylim=(0, 1))
 axis.set_aspect("equal")
 axis.legend(loc="upper left")
@@ -433,7 +420,7 @@ keep(figure, "calibration")
 
 # %%
 path = OUT / "lupi.safetensors"
-lupi.save_process(path, trained["LUPI"], process_settings["LUPI"])
+lupi.save_process(path, trained["LUPI"], process_settings)
 loaded = lupi.load_process(path)
 
 again = lupi.predict(loaded, context, test_ts, key=prediction_key)
