@@ -17,7 +17,7 @@ from lupi._machinery.compilation import compiled, is_traced, padded_size
 from lupi.data import Observations, Task
 from lupi.distributions import AnyArray
 from lupi.errors import UserError
-from lupi.models import AbstractPredictor, AbstractProcess, Prediction
+from lupi.models import AbstractPredictor, AbstractProcess, Findings, Prediction
 
 SMALLEST_CONTEXT, SMALLEST_TIMES, SMALLEST_SAMPLES = 16, 128, 64
 """Sizes that `predict` computes at least; from there on it goes in powers of two."""
@@ -79,7 +79,8 @@ def predict(
     means, scales = (
         part[0, :num_samples, : len(ts)] for part in (prediction.means, prediction.scales)
     )
-    return Prediction(ts, means, scales, noise_key)
+    findings = first_samples(prediction.findings, num_samples)
+    return Prediction(ts, means, scales, noise_key, jax.tree.map(lambda leaf: leaf[0], findings))
 
 
 class Part(NamedTuple):
@@ -90,6 +91,15 @@ class Part(NamedTuple):
     scales: np.ndarray
     key_data: np.ndarray
     """Of the noise of each series; any operation on keys would be compiled for every number."""
+    findings: Findings | None
+
+
+def first_samples(findings: Findings | None, number: int) -> Findings | None:
+    """Findings of many series, of some of the samples."""
+    if findings is None or findings.privileged is None:
+        return findings
+    fewer = jax.tree.map(lambda leaf: leaf[:, :number], findings.privileged)
+    return Findings(fewer, findings.log_evidence, findings.surprise, findings.effective_share)
 
 
 def as_keys(key_data: np.ndarray) -> Key[Array, "*series"]:
@@ -99,7 +109,7 @@ def as_keys(key_data: np.ndarray) -> Key[Array, "*series"]:
 
 def predict_many(
     predictor: AbstractPredictor,
-    contexts: Observations,
+    contexts: Observations | Task,
     times: Float[AnyArray, "series time"],
     *,
     num_samples: int,
@@ -109,7 +119,8 @@ def predict_many(
     """What `predict` gives for each of many systems, up to rounding and without its padding.
 
     It is compiled for the sizes that arrive, but for the number of systems; to be ready soon or to
-    run fast, whichever is over sooner. One key serves all alike.
+    run fast, whichever is over sooner. One key serves all alike. With privileged values (a `Task`)
+    an `InferringPredictor` makes use of them.
     """
     arguments, sizes = (contexts, times, keys), (num_samples, horizon, SIDE_BY_SIDE)
     return _joined(_each(_from_context, predictor, arguments, sizes))
@@ -117,7 +128,7 @@ def predict_many(
 
 def predict_in_parts(
     predictor: AbstractPredictor,
-    contexts: Observations,
+    contexts: Observations | Task,
     times: Float[AnyArray, "series time"],
     *,
     num_samples: int,
@@ -150,7 +161,10 @@ def predict_in_training(
 
 
 def _from_context(predictor, context, times, key, num_samples: int, horizon: int) -> Prediction:
-    return predictor.predict(context, times, num_samples=num_samples, horizon=horizon, key=key)
+    how: dict[str, Any] = {"num_samples": num_samples, "horizon": horizon, "key": key}
+    if isinstance(context, Task):
+        how["privileged"], context = context.privileged, context.observations
+    return predictor.predict(context, times, **how)
 
 
 def _from_all_that_is_known(process, task, times, key, num_samples: int, horizon: int):
@@ -189,7 +203,7 @@ def _each(
         count = min(at_once, number - start)
         turns = np.array(math.ceil(count / sizes[2]), np.int32)
         results = run(function, predictor, some, sizes, turns)
-        return Part(some[-2][:count], *(np.asarray(result)[:count] for result in results))
+        return Part(some[-2][:count], *jax.tree.map(lambda leaf: np.asarray(leaf)[:count], results))
 
     first, *others = range(0, number, at_once)
     yield part(first)  # alone: it may have to be compiled
@@ -208,9 +222,10 @@ def _joined(parts: Iterable[Part]) -> Prediction:
     """Predictions of several sets of series as one."""
     parts = list(parts)
     if len(parts) == 1:  # a copy would take a tenth of the time of predicting
-        return Prediction(*parts[0][:3], as_keys(parts[0].key_data))
-    ts, means, scales, key_data = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return Prediction(ts, means, scales, as_keys(key_data))
+        (whole,) = parts
+    else:
+        whole = jax.tree.map(lambda *arrays: np.concatenate(arrays), *parts)
+    return Prediction(whole.ts, whole.means, whole.scales, as_keys(whole.key_data), whole.findings)
 
 
 def _num_cores() -> int:
@@ -230,7 +245,8 @@ def _loop_over_series(function, predictor, arrays, sizes: tuple[int, int, int], 
         *parts, times, key_data = arguments
         key = jax.random.wrap_key_data(key_data)
         prediction = function(predictor, *parts, times, key, num_samples, horizon)
-        return prediction.means, prediction.scales, jax.random.key_data(prediction.key)
+        key_data = jax.random.key_data(prediction.key)
+        return prediction.means, prediction.scales, key_data, prediction.findings
 
     def some(i):
         if together == 1:
@@ -245,8 +261,10 @@ def _loop_over_series(function, predictor, arrays, sizes: tuple[int, int, int], 
         return jax.tree.map(lambda all_, new: put(all_, new, i * together, 0), results, some(i))
 
     shapes = jax.eval_shape(some, 0)
-    empty = [jnp.zeros((len(arrays[-1]), *shape.shape[1:]), shape.dtype) for shape in shapes]
-    return jax.lax.fori_loop(0, turns, turn, tuple(empty))
+    empty = jax.tree.map(
+        lambda shape: jnp.zeros((len(arrays[-1]), *shape.shape[1:]), shape.dtype), shapes
+    )
+    return jax.lax.fori_loop(0, turns, turn, empty)
 
 
 def _filled(values: np.ndarray, number: int) -> np.ndarray:

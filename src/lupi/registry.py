@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from lupi._machinery.kinds import by_kind
 from lupi.errors import check_name
-from lupi.inference import AbstractInference, Amortised, InferringPredictor
+from lupi.inference import AbstractInference, Amortised, Family, InferringPredictor, Refined
 from lupi.models import (
     AbstractPredictor,
     AbstractProcess,
@@ -24,7 +24,7 @@ from lupi.objectives import AbstractObjective, Elbo
 OBJECTIVES: dict[str, type[AbstractObjective]] = {"elbo": Elbo}
 """Every objective, by the name that settings files and model files give it."""
 
-INFERENCES: dict[str, type[AbstractInference]] = {"amortised": Amortised}
+INFERENCES: dict[str, type[AbstractInference]] = {"amortised": Amortised, "refined": Refined}
 """Every inference, by the name that settings files and model files give it."""
 
 
@@ -53,9 +53,11 @@ class ModelSettings(BaseModel):
         """How many of the privileged values that are available such a model makes use of."""
         return available if self.uses_privileged and self.process.uses_privileged else 0
 
-    def predictor(self, process: AbstractProcess) -> AbstractPredictor:
-        """What predicts with a process of this model."""
-        return InferringPredictor(process=process, inference=self.inference)  # pyright: ignore[reportCallIssue]
+    def predictor(
+        self, process: AbstractProcess, family: Family | None = None
+    ) -> AbstractPredictor:
+        """What predicts with a process of this model, and what is known of its family."""
+        return InferringPredictor(process=process, inference=self.inference, family=family)  # pyright: ignore[reportCallIssue]
 
 
 class Model(ModelSettings):

@@ -27,7 +27,7 @@ def write_arrays(
 ) -> None:
     """Write a file of some kind, whole or not at all."""
     text = json.dumps({"format": FORMAT, "kind": kind} | header, allow_nan=False)
-    contents = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    contents = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     write_atomically(path, save(contents, metadata={"lupi": text}))
 
 

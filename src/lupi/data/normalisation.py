@@ -74,6 +74,10 @@ class Normalisation(BaseModel):
         """Observed values of the model in original units."""
         return values * np.array(self.observed_scale) + np.array(self.observed_mean)
 
+    def to_original_privileged(self, values):
+        """Privileged values of the model in original units."""
+        return values * np.array(self.privileged_scale) + np.array(self.privileged_mean)
+
 
 def within_span(table: SeriesTable, normalisation: Normalisation) -> SeriesTable:
     """The rows within the span of the training data."""

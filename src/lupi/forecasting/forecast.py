@@ -12,6 +12,10 @@ from lupi.data.problems import shown
 from lupi.data.series_table import Columns
 from lupi.distributions import NormalMixture, draw_components
 from lupi.errors import UserError
+from lupi.forecasting.recovered import Recovered
+
+STRANGE = 0.01
+"""The surprise below which a series is called a stranger."""
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +35,19 @@ def forecast_columns(columns: Columns) -> list[str]:
             f"{', '.join(twice)} would be there twice: rename it in the table."
         )
     return names
+
+
+def information_gain(mixture: NormalMixture) -> Float[np.ndarray, " row"]:
+    """What an observation of all columns would tell of the system, at each row, in nats.
+
+    The mixture's components are the systems that it could be; their means scatter by what an
+    observation there can tell apart. As if all were Gaussian.
+    """
+    means, scales = np.moveaxis(np.asarray(mixture.means, float), 0, -1), mixture.scales
+    noise = np.sqrt((np.asarray(scales, float) ** 2).mean(axis=0))
+    apart = (means - means.mean(axis=-1, keepdims=True)) / noise[..., None]
+    scatter = apart @ np.swapaxes(apart, -1, -2) / means.shape[-1]
+    return 0.5 * np.linalg.slogdet(np.eye(scatter.shape[-1]) + scatter)[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +73,15 @@ class Forecast:
     """Of the noise in `samples`, the same for every series."""
     observations: "pd.DataFrame"
     """What the forecast was made from, in long format."""
+    privileged: Recovered | None = None
+    """The privileged values of training, recovered from the observations; none where training had
+    none."""
+    surprise: Float[np.ndarray, " series"] | None = None
+    """Of each series, the share of systems like those of training that are as hard to explain as
+    it is, or harder: a p-value. Near 0 the forecast is of a kind of system it does not know."""
+    effective_share: Float[np.ndarray, " series"] | None = None
+    """Of each series, how many of the samples count. Far below 1 (0.1, say) they are the model's
+    best guess, and not the distribution that follows from its observations."""
 
     @property
     def mean(self) -> Float[np.ndarray, "row observed"]:
@@ -121,6 +147,7 @@ class Forecast:
             known = ", ".join(map(shown, self.series[:5]))
             raise UserError(f"there is no series {shown(label)} in this forecast, but {known}.")
         seen, name = self.observations, self.columns.series
+        among = np.array([one == label for one in self.series])
         means, scales = self.mixture.means[:, rows], self.mixture.scales[:, rows]
         return replace(
             self,
@@ -129,7 +156,51 @@ class Forecast:
             mixture=NormalMixture(means, scales),
             positions=self.positions[rows],
             observations=seen if name is None else seen.loc[seen[name] == label],
+            privileged=None if self.privileged is None else self.privileged.select(among),
+            surprise=None if self.surprise is None else self.surprise[among],
+            effective_share=None if self.effective_share is None else self.effective_share[among],
         )
+
+    @property
+    def strangers(self) -> list:
+        """The labels of series that hardly any system like those of training resembles."""
+        if self.surprise is None:
+            return []
+        return [one for one, p in zip(self.series, self.surprise, strict=True) if p < STRANGE]
+
+    def best_next_time(self) -> "pd.DataFrame":
+        """When to look next: of each series, the time at which one observation would tell most.
+
+        Among the times of the forecast. `gain` is the information about the system that an
+        observation of all columns there is expected to give, in nats: half the logarithm of the
+        determinant of its covariance, over that of the noise alone.
+        """
+        import pandas as pd
+
+        gains = information_gain(self.mixture)
+        rows = []
+        for label in self.series:
+            there = np.flatnonzero(self.labels == label)
+            best = there[np.argmax(gains[there])]
+            named = {} if self.columns.series is None else {self.columns.series: label}
+            rows.append(named | {self.columns.time: self.times[best], "gain": gains[best]})
+        return pd.DataFrame(rows)
+
+    def systems(self, *, coverage: float = 0.9) -> "pd.DataFrame":
+        """What was found of each series: its surprise, its privileged values, effective samples."""
+        import pandas as pd
+
+        columns = {} if self.columns.series is None else {self.columns.series: self.series}
+        table = pd.DataFrame(columns, index=range(len(self)))
+        if self.privileged is not None:
+            found = self.privileged.to_dataframe(coverage=coverage)
+            for name in found.columns:
+                table[name] = found[name]
+        for name in ("surprise", "effective_share"):
+            values = getattr(self, name)
+            if values is not None:
+                table[name] = values
+        return table
 
     def to_dataframe(self, *, coverage: float = 0.9) -> "pd.DataFrame":
         """Long format: series, time, and for each observed column mean, std, lower and upper."""

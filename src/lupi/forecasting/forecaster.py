@@ -14,8 +14,9 @@ import jax
 import numpy as np
 from pydantic import ValidationError
 
-from lupi._machinery.array_files import read_header, write_arrays
+from lupi._machinery.array_files import read_arrays, read_header, write_arrays
 from lupi._machinery.compilation import padded_size
+from lupi.data import Task
 from lupi.data.normalisation import Normalisation, to_tasks, within_span
 from lupi.data.series_table import Columns, SeriesTable, original_times
 from lupi.distributions import NormalMixture
@@ -23,17 +24,22 @@ from lupi.errors import UserError
 from lupi.forecasting.forecast import Forecast, forecast_columns
 from lupi.forecasting.progress import show_epochs
 from lupi.forecasting.questions import Question, Trained, read_question
+from lupi.forecasting.recovered import Recovered
 from lupi.forecasting.settings import ForecasterSettings, forecaster_settings
-from lupi.models import AbstractPredictor, AbstractProcess, build_process
+from lupi.inference import Family
+from lupi.inference.family_file import PREFIX, family_arrays, family_of
+from lupi.models import AbstractPredictor, AbstractProcess, Findings, build_process
 from lupi.models.process_file import ProcessDescription, read_process, upgraded, weights_of
 from lupi.prediction import (
     SMALLEST_CONTEXT,
     SMALLEST_SAMPLES,
     SMALLEST_TIMES,
     as_keys,
+    first_samples,
     horizon_of,
     predict_in_parts,
 )
+from lupi.preparation import prepare
 from lupi.training import EpochRow, TrainingState, begin, finish, train_epochs
 from lupi.training.checkpoint import load_checkpoint, save_checkpoint
 from lupi.training.loop import best_epoch
@@ -77,7 +83,8 @@ class Forecaster:
     @property
     def predictor(self) -> AbstractPredictor:
         """What forecasts: the process with its inference, in the model's units."""
-        return self.settings.predictor(self.process)
+        fitted = self._get()
+        return self.settings.predictor(fitted.process, fitted.family)
 
     @property
     def columns(self) -> Columns:
@@ -119,6 +126,7 @@ class Forecaster:
         training, validation = _hold_out(series, self.settings.num_validation(len(series)), seed)
         normalisation = Normalisation.of(training)
         build_key, fit_key = jax.random.split(jax.random.key(seed))
+        prepare_key = jax.random.fold_in(jax.random.key(seed), 1)
         process = build_process(
             self.settings.process,
             observation_size=len(series.columns.observed),
@@ -146,6 +154,7 @@ class Forecaster:
                 process, parts, settings, fit_key, checkpoint, identity, watchers
             )
         (fitted,) = finish([process], state, settings)
+        family = prepare(fitted.process, self.settings.inference, *parts, key=prepare_key)
         best = best_epoch(fitted.history)
         provenance = {
             "data": {"fingerprint": identity["data"], "series": len(series), "gaps": gaps},
@@ -158,7 +167,7 @@ class Forecaster:
             "best_epoch": best["epoch"],
             "validation": {k: v for k, v in best.items() if k.startswith("validation_")},
         }
-        self._fitted = _Fitted(fitted.process, normalisation, series.columns, provenance)
+        self._fitted = _Fitted(fitted.process, family, normalisation, series.columns, provenance)
         if isinstance(stopped_by, UserError):
             raise UserError(f"{stopped_by} What was best before is kept.") from stopped_by
         return self
@@ -205,6 +214,7 @@ class Forecaster:
         times: Any = None,
         *,
         starts: Mapping[Any, Any] | None = None,
+        privileged: Mapping[Any, Any] | None = None,
         num_samples: int = 64,
         seed: int = 0,
     ) -> Forecast:
@@ -219,14 +229,17 @@ class Forecaster:
 
         Series with dates count time from their first observation; `starts`, a dictionary by series,
         says when they began if that was earlier.
+
+        A privileged value is never needed. Where one is known of a new run all the same, it
+        sharpens the forecast: `privileged={"k": 0.5}`, or for several series `{label: {"k": 0.5}}`.
         """
         fitted = self._get()
         seed, num_samples = _check_seed(seed), operator.index(num_samples)
         if num_samples < 2:
             raise UserError(f"num_samples must be at least 2 to give a spread, got {num_samples}.")
         trained = Trained(fitted.columns, fitted.normalisation, fitted.provenance["data"]["gaps"])
-        question = read_question(observations, times, starts, trained)
-        mixture, key = self._answer(question, num_samples, seed)
+        question = read_question(observations, times, starts, privileged, trained)
+        mixture, findings, key = self._answer(question, num_samples, seed)
         numbers = [len(times) for times in question.times]
         table = question.table
         return Forecast(
@@ -238,6 +251,7 @@ class Forecaster:
             positions=np.concatenate([np.arange(number) for number in numbers]),
             key=key,
             observations=table.to_dataframe(),
+            **self._found(findings, table.labels),
         )
 
     def _answer(self, question: Question, num_samples: int, seed: int):
@@ -264,14 +278,20 @@ class Forecaster:
         # The same random numbers for every series: none depends on what stands beside it.
         key = jax.random.key(seed)
         noise_key = key
+        findings: dict[int, Findings] = {}
         for (length, num_times, horizon), members in groups.items():
             chosen = np.array(members)
             padded = np.zeros((len(chosen), num_times), np.float32)
             for row, i in zip(padded, members, strict=True):
                 row[: len(wanted[i])] = wanted[i]
+            taken = tasks.take(chosen, length=length, rng=np.random.default_rng(0))
+            known = question.privileged
+            if known is not None:
+                values = normalisation.to_model_privileged(known[chosen]).astype(np.float32)
+                taken = Task(taken.observations, values)
             parts = predict_in_parts(
                 predictor,
-                tasks.take(chosen, length=length, rng=np.random.default_rng(0)).observations,
+                taken.observations if known is None else taken,
                 padded,
                 num_samples=padded_size(num_samples, SMALLEST_SAMPLES),
                 horizon=horizon,
@@ -280,13 +300,36 @@ class Forecaster:
             following = iter(members)
             for part in parts:
                 noise_key = as_keys(part.key_data[0])
-                for mean, scale in zip(part.means, part.scales, strict=True):
+                some = first_samples(part.findings, num_samples)
+                for place, (mean, scale) in enumerate(zip(part.means, part.scales, strict=True)):
                     i = next(following)
+                    if some is not None:
+                        findings[i] = jax.tree.map(lambda leaf, at=place: leaf[at], some)
                     number = len(wanted[i])
                     rows = slice(ends[i] - number, ends[i])
                     means[:, rows] = mean[:num_samples, :number]
                     scales[:, rows] = scale[:num_samples, :number]
-        return NormalMixture(means, scales), noise_key
+        return NormalMixture(means, scales), findings, noise_key
+
+    def _found(self, findings: dict[int, Findings], labels: np.ndarray) -> dict[str, Any]:
+        """What a forecast says of each series beside its trajectory."""
+        if not findings:
+            return {}
+        in_order = [findings[i] for i in range(len(labels))]
+        found: dict[str, Any] = {
+            name: np.array([getattr(one, name) for one in in_order], float)
+            for name in ("surprise", "effective_share")
+        }
+        values = [one.privileged for one in in_order if one.privileged is not None]
+        found = {name: array for name, array in found.items() if not np.isnan(array).all()}
+        if values:
+            mixture = NormalMixture(
+                np.stack([value.loc for value in values], axis=1),
+                np.stack([value.scale for value in values], axis=1),
+            )
+            fitted = self._get()
+            found["privileged"] = Recovered(fitted.columns, fitted.normalisation, labels, mixture)
+        return found
 
     def save(self, path: str | os.PathLike) -> None:
         """Write everything into one file: weights, settings, normalisation, columns, provenance."""
@@ -303,7 +346,8 @@ class Forecaster:
             "provenance": fitted.provenance,
             "versions": fitted.provenance["versions"],
         }
-        write_arrays(path, weights, header, kind="forecaster")
+        arrays = weights | family_arrays(fitted.family)
+        write_arrays(path, arrays, header, kind="forecaster")
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "Forecaster":
@@ -322,8 +366,12 @@ class Forecaster:
                 f"the header of {path} does not say what the model is ({error}): restore the file "
                 "or train the model again."
             ) from None
-        process = read_process(path, header["format"], shapes, description)
-        forecaster._fitted = _Fitted(process, normalisation, columns, provenance)
+        of_family = {name for name in shapes if name.startswith(PREFIX)}
+        weights = {name: shape for name, shape in shapes.items() if name not in of_family}
+        process = read_process(path, header["format"], weights, description)
+        arrays = {name: array for name, array in read_arrays(path).items() if name in of_family}
+        family = family_of(arrays, f"{path} is damaged")
+        forecaster._fitted = _Fitted(process, family, normalisation, columns, provenance)
         return forecaster
 
     def _get(self) -> "_Fitted":
@@ -336,6 +384,7 @@ class _Fitted(NamedTuple):
     """What training leaves."""
 
     process: AbstractProcess
+    family: Family | None
     normalisation: Normalisation
     columns: Columns
     provenance: dict[str, Any]

@@ -36,6 +36,8 @@ class Question(NamedTuple):
     """When each series began, as the table counts time."""
     times: list[np.ndarray]
     """Of each series, as the table counts time."""
+    privileged: Float[np.ndarray, "series privileged"] | None = None
+    """What is known of them all the same, in original units; NaN where nothing is."""
 
 
 class Trained(NamedTuple):
@@ -48,9 +50,20 @@ class Trained(NamedTuple):
 
 
 def read_question(
-    observations: Any, times: Any, starts: Mapping[Any, Any] | None, trained: Trained
+    observations: Any,
+    times: Any,
+    starts: Mapping[Any, Any] | None,
+    privileged: Mapping[Any, Any] | None,
+    trained: Trained,
 ) -> Question:
     """The series and times of a question, in the table's terms."""
+    question = _read_question(observations, times, starts, trained)
+    if privileged is None:
+        return question
+    return question._replace(privileged=_read_privileged(privileged, question.table, trained))
+
+
+def _read_question(observations, times, starts, trained: Trained) -> Question:
     if observations is None:
         return _without_observations(times, starts, trained)
     table = _read(observations, trained)
@@ -111,6 +124,34 @@ def _read(observations: Any, trained: Trained) -> SeriesTable:
             "gaps and cannot know what one means: drop those rows, or train on data with gaps."
         )
     return table
+
+
+def _read_privileged(given: Any, table: SeriesTable, trained: Trained) -> np.ndarray:
+    """Privileged values of each series, NaN where none is given."""
+    names, labels = trained.columns.privileged, table.labels.tolist()
+    expected = (
+        f"expected a number for each of {', '.join(names)} (or some of them), or of several series "
+        "a dictionary of these by series"
+        if names
+        else "the model was trained without privileged columns, so none can be given"
+    )
+    if not isinstance(given, Mapping) or not names:
+        raise UserError(f"`privileged`: {expected}; got {given!r:.80}.")
+    by_series = given if any(isinstance(v, Mapping) for v in given.values()) else None
+    of_all = dict.fromkeys(labels, given) if by_series is None else by_series
+    unknown = [label for label in of_all if label not in labels]
+    if unknown:
+        raise UserError(
+            f"`privileged` names the series {shown(unknown[0])}, which is not among the "
+            f"observations ({', '.join(map(shown, labels[:5]))}): correct its label."
+        )
+    values = np.full((len(labels), len(names)), np.nan)
+    for label, known in of_all.items():
+        for name, value in known.items():
+            if name not in names or not isinstance(value, int | float | np.number):
+                raise UserError(f"`privileged`: {expected}; got {name!r} = {value!r:.40}.")
+            values[labels.index(label), names.index(name)] = value
+    return values
 
 
 def _in_trained_units(table: SeriesTable, columns: Columns) -> SeriesTable:

@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 from pydantic import Field, ValidationError
 
 from lupi.errors import UserError, check_name, settings_problem
+from lupi.inference import AbstractInference, Amortised, Refined
 from lupi.models import ProcessSettings
+from lupi.objectives import AbstractObjective, Elbo
 from lupi.registry import ModelSettings, get_model
 from lupi.training import TrainingSettings
 
@@ -31,6 +33,8 @@ class Preset(NamedTuple):
     process: dict[str, Any]
     """What differs from the paper's sizes, of processes that have such a setting."""
     train: TrainingSettings
+    objective: AbstractObjective
+    inference: AbstractInference
 
 
 PRESETS = {
@@ -54,8 +58,15 @@ PRESETS = {
             validations=50,
             validation_draws=16,
         ),
+        objective=Elbo(free_nats=5.0),
+        inference=Refined(),
     ),
-    "paper": Preset(process={"marks_gaps": True}, train=TrainingSettings()),
+    "paper": Preset(
+        process={"marks_gaps": True},
+        train=TrainingSettings(),
+        objective=Elbo(),
+        inference=Amortised(),
+    ),
 }
 """`default` serves data of all kinds; `paper` has the paper's settings."""
 
@@ -86,6 +97,7 @@ def forecaster_settings(
     if not isinstance(train, TrainingSettings):
         train = chosen.train.model_dump() | dict(train or {})
     shared = {name: getattr(entry, name) for name in ModelSettings.model_fields}
+    shared |= {"objective": chosen.objective, "inference": chosen.inference}
     values = shared | {"model": model, "process": process, "train": train} | others
     try:
         return ForecasterSettings.model_validate(values)

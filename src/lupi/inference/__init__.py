@@ -1,6 +1,16 @@
 """How, at prediction time, samples of z are found from a context."""
 
 from lupi.inference.amortised import Amortised
-from lupi.inference.inference import AbstractInference, InferringPredictor
+from lupi.inference.family import Family, learn_family
+from lupi.inference.inference import AbstractInference, Inferred, InferringPredictor
+from lupi.inference.refined import Refined
 
-__all__ = ["AbstractInference", "Amortised", "InferringPredictor"]
+__all__ = [
+    "AbstractInference",
+    "Amortised",
+    "Family",
+    "Inferred",
+    "InferringPredictor",
+    "Refined",
+    "learn_family",
+]

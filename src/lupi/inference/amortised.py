@@ -1,23 +1,34 @@
 """The paper's inference: one pass of the encoder."""
 
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 
 from lupi.data.observations import Observations
-from lupi.inference.inference import AbstractInference
-from lupi.models import AbstractProcess, Code
+from lupi.distributions import AnyArray
+from lupi.inference.family import Family
+from lupi.inference.inference import AbstractInference, Inferred, decode_samples
+from lupi.models import AbstractProcess
 
 
 class Amortised(AbstractInference):
     """$z \\sim q'(z | C)$: the encoder alone, trained to guess well on average."""
 
-    def samples(
+    def infer(
         self,
         process: AbstractProcess,
+        family: Family | None,
         context: Observations,
-        code: Code,
+        times: Float[AnyArray, " time"],
         *,
+        privileged: Float[AnyArray, " privileged"] | None = None,
         num_samples: int,
+        horizon: int,
         key: PRNGKeyArray,
-    ) -> Float[Array, "sample latent"]:
+    ) -> Inferred:
         """Samples from the code's own distribution."""
-        return code.latent.sample(key, (num_samples,))
+        code = process.encode(context, privileged)
+        latents = code.latent.sample(key, (num_samples,))
+        parts = [times] if family is None else [times, family.grid]
+        decoded, *on_grid = decode_samples(
+            process, latents, code.deterministic, parts, horizon=horizon
+        )
+        return Inferred(latents, decoded, on_grid[0].loc if on_grid else None)

@@ -1,37 +1,65 @@
 """What an inference is."""
 
 import abc
+from collections.abc import Sequence
+from itertools import pairwise
 
 import equinox as eqx
 import jax
-from jaxtyping import Array, Float, PRNGKeyArray
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from lupi.data.observations import Observations
-from lupi.distributions import AnyArray
-from lupi.models import AbstractPredictor, AbstractProcess, Code, Prediction
+from lupi.distributions import AnyArray, Normal
+from lupi.inference.family import Family
+from lupi.models import AbstractPredictor, AbstractProcess, Findings, Prediction, Sample
+from lupi.models.process import map_samples
+
+
+class Inferred(eqx.Module):
+    """Samples of z for a context, and what they decode to."""
+
+    latents: Float[Array, "sample latent"]
+    decoded: Normal
+    """At the times asked for: of shape (sample, time, observation)."""
+    trajectories: Float[Array, "sample grid observation"] | None = None
+    """The means on the grid of the family, where one is known."""
+    log_evidence: Float[Array, ""] = eqx.field(default_factory=lambda: jnp.array(jnp.nan))
+    """The logarithm of the density of the context under the model; NaN is not known."""
+    effective_share: Float[Array, ""] = eqx.field(default_factory=lambda: jnp.array(1.0))
+    """How many of the samples count."""
 
 
 class AbstractInference(eqx.Module):
     """How samples of z are found from a context, for any process. Its fields are its settings."""
 
     @abc.abstractmethod
-    def samples(
+    def infer(
         self,
         process: AbstractProcess,
+        family: Family | None,
         context: Observations,
-        code: Code,
+        times: Float[AnyArray, " time"],
         *,
+        privileged: Float[AnyArray, " privileged"] | None = None,
         num_samples: int,
+        horizon: int,
         key: PRNGKeyArray,
-    ) -> Float[Array, "sample latent"]:
-        """Samples of z, given the context and what the process's encoder makes of it."""
+    ) -> Inferred:
+        """Samples of z and what they decode to at the times.
+
+        Given a context, what is known of the family and, where some are known of this very system,
+        privileged values (NaN where not).
+        """
 
 
 class InferringPredictor(AbstractPredictor):
-    """A process, and the way its z is found."""
+    """A process, what it knows of its family, and the way its z is found."""
 
     process: AbstractProcess
     inference: AbstractInference
+    family: Family | None = None
 
     @property
     def observation_size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -43,16 +71,57 @@ class InferringPredictor(AbstractPredictor):
         context: Observations,
         times: Float[AnyArray, " time"],
         *,
+        privileged: Float[AnyArray, " privileged"] | None = None,
         num_samples: int,
         horizon: int,
         key: PRNGKeyArray,
     ) -> Prediction:
-        """Predict from the samples of z that the inference finds."""
+        """Predict from the samples of z that the inference finds.
+
+        Privileged values have a way here for those who know them of a new system; nothing asks for
+        them.
+        """
         latent_key, noise_key = jax.random.split(key)
-        code = self.process.encode(context)
-        latents = self.inference.samples(
-            self.process, context, code, num_samples=num_samples, key=latent_key
+        inferred = self.inference.infer(
+            self.process,
+            self.family,
+            context,
+            times,
+            privileged=privileged,
+            num_samples=num_samples,
+            horizon=horizon,
+            key=latent_key,
         )
-        return self.process.predict_from_latents(
-            latents, code.deterministic, times, horizon=horizon, key=noise_key
-        )
+        loc, scale, family = inferred.decoded.loc, inferred.decoded.scale, self.family
+        if family is None:
+            return Prediction(jnp.asarray(times), loc, scale, noise_key)
+        findings = self._findings(family, context, inferred)
+        return Prediction(jnp.asarray(times), loc, family.noise * scale, noise_key, findings)
+
+    def _findings(self, family: Family, context: Observations, inferred: Inferred) -> Findings:
+        privileged, surprise = None, jnp.array(jnp.nan)
+        if family.reader is not None and inferred.trajectories is not None:
+            privileged = jax.vmap(family.reader)(inferred.trajectories)
+        if family.surprise is not None:
+            number = jnp.sum(context.mask)
+            surprise = family.surprise.p_value(inferred.log_evidence, number)
+        return Findings(privileged, inferred.log_evidence, surprise, inferred.effective_share)
+
+
+def decode_samples(
+    process: AbstractProcess,
+    latents: Float[Array, "sample latent"],
+    deterministic: PyTree[Array],
+    parts: Sequence[Float[AnyArray, " _"]],
+    *,
+    horizon: int,
+) -> list[Normal]:
+    """What samples of z decode to at several sets of times, in one solve for each sample."""
+    everywhere = jnp.concatenate([jnp.asarray(part) for part in parts])
+
+    def one(latent):
+        return process.decode(Sample(latent, deterministic), everywhere, horizon=horizon)
+
+    decoded = map_samples(one, latents)
+    ends = np.cumsum([0, *map(len, parts)])
+    return [jax.tree.map(lambda leaf, i=i, j=j: leaf[:, i:j], decoded) for i, j in pairwise(ends)]

@@ -5,7 +5,7 @@ from lupi.models.kinds import KINDS, AnyProcessSettings
 from lupi.models.mean_trajectory import MeanTrajectory
 from lupi.models.neural_ode_process import NeuralODEProcess, NeuralODEProcessSettings
 from lupi.models.parts.layers import MLP
-from lupi.models.prediction import Prediction
+from lupi.models.prediction import Findings, Prediction
 from lupi.models.predictor import AbstractPredictor
 from lupi.models.process import AbstractProcess, Code, Sample, no_latent, num_parameters
 from lupi.models.process_file import load_process, save_process
@@ -21,6 +21,7 @@ __all__ = [
     "Code",
     "ConditionalProcess",
     "ConditionalProcessSettings",
+    "Findings",
     "MeanTrajectory",
     "NetworkSettings",
     "NeuralODEProcess",

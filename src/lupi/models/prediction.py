@@ -1,8 +1,22 @@
 """What is predicted."""
 
+import equinox as eqx
 from jaxtyping import Array, Float, Key
 
-from lupi.distributions import AbstractNormalMixture, AnyArray, draw_components
+from lupi.distributions import AbstractNormalMixture, AnyArray, Normal, draw_components
+
+
+class Findings(eqx.Module):
+    """What an inference found out of a system beside its trajectory."""
+
+    privileged: Normal | None
+    """The privileged values, of each sample of z: of shape (sample, privileged)."""
+    log_evidence: Float[AnyArray, "*task"]
+    """The logarithm of the density of the context under the model."""
+    surprise: Float[AnyArray, "*task"]
+    """The share of systems like those of training that are as hard to explain, or harder."""
+    effective_share: Float[AnyArray, "*task"]
+    """How many of the samples count; far below 1 they do not tell the distribution of z."""
 
 
 class Prediction(AbstractNormalMixture):
@@ -23,6 +37,8 @@ class Prediction(AbstractNormalMixture):
     scales: Float[AnyArray, "*task sample time observation"]
     key: Key[Array, "*task"]
     """Of the noise in `samples`."""
+    findings: Findings | None = None
+    """Where the predictor has any."""
 
     @property
     def samples(self) -> Float[AnyArray, "*task sample time observation"]:

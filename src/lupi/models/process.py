@@ -1,6 +1,7 @@
 """What is trained: an encoder to a code, and a decoder of its samples."""
 
 import abc
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import equinox as eqx
@@ -185,10 +186,7 @@ class AbstractProcess(AbstractPredictor):
         def one(latent):
             return self.decode(Sample(latent, deterministic), times, horizon=horizon)
 
-        if len(latents) <= SAMPLES_AT_ONCE:
-            decoded = jax.vmap(one)(latents)
-        else:
-            decoded = jax.lax.map(one, latents, batch_size=SAMPLES_AT_ONCE)
+        decoded = map_samples(one, latents)
         return Prediction(jnp.asarray(times), decoded.loc, decoded.scale, key)
 
     def in_training(self: Self) -> Self:
@@ -219,6 +217,13 @@ class AbstractPrivilegedPart(eqx.Module):
         self, summary: Float[Array, " summary"], privileged: Float[AnyArray, " privileged"]
     ) -> Float[Array, " summary"]:
         """The summary, corrected by what is known; NaN is not known, and if all are it stays."""
+
+
+def map_samples(decode: Callable[[Array], Normal], latents: Float[AnyArray, "sample latent"]):
+    """What each of many samples of z decodes to, as many at once as is quick."""
+    if len(latents) <= SAMPLES_AT_ONCE:
+        return jax.vmap(decode)(latents)
+    return jax.lax.map(decode, latents, batch_size=SAMPLES_AT_ONCE)
 
 
 def _replace(process: Any, kind: type, new) -> Any:

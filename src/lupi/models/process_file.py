@@ -75,7 +75,7 @@ def read_process(
     found = {names[name]: shape for name, shape in shapes.items()}
     remedy = "restore the file or train the model again."
     _compare_shapes(found, expected, f"{path} is damaged", remedy)
-    arrays = {names[name]: array for name, array in read_arrays(path).items()}
+    arrays = {names[name]: array for name, array in read_arrays(path).items() if name in names}
     return _with_weights(description, arrays)
 
 

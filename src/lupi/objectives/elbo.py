@@ -1,5 +1,6 @@
 """The paper's objective (eq. 1)."""
 
+import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
@@ -22,6 +23,10 @@ class Elbo(AbstractObjective):
     conditional neural process.
     """
 
+    free_nats: float = eqx.field(default=0.0, static=True)
+    """What z may tell of a target at no cost: the divergence counts where it is above. Without it
+    training may end where z tells nothing and all systems look alike."""
+
     def __call__(
         self,
         process: AbstractProcess,
@@ -39,4 +44,5 @@ class Elbo(AbstractObjective):
         log_densities = decoded.log_prob(split.target.ys)
         log_likelihood = jnp.sum(log_densities, where=split.target.known)
         kl = jnp.sum(kl_divergence(target.latent, context.latent))
-        return kl - log_likelihood, {"log_likelihood": log_likelihood, "kl": kl}
+        cost = jnp.maximum(kl, self.free_nats) if self.free_nats else kl
+        return cost - log_likelihood, {"log_likelihood": log_likelihood, "kl": kl}

@@ -1,0 +1,144 @@
+"""What a trained process knows of the family of systems it was trained on."""
+
+from functools import partial
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+
+from lupi._machinery.compilation import compiled
+from lupi.data import RaggedTasks, Task
+from lupi.distributions import AnyArray
+from lupi.inference.mixture import GaussianMixture, fit_mixture
+from lupi.inference.reader import Reader, fit_reader
+from lupi.inference.surprise import Surprise
+from lupi.models import AbstractProcess, Sample
+
+MOST_SYSTEMS, MOST_POINTS = 512, 256
+"""Of the training data that are looked at; of more, a random choice."""
+
+MEMBERS = 128
+"""Kept as places to start from."""
+
+GRID = 48
+"""Times at which trajectories of members are compared."""
+
+LEAST_INFORMATION = 0.1
+"""What all observations of a trajectory together tell of a direction of z, for it to count."""
+
+
+class Family(eqx.Module):
+    """Where the z of the training systems lie, and what their trajectories look like.
+
+    z is described by two sets of coordinates of unit scale: *active* ones, which change what is
+    decoded, and the rest. They follow the mixture `prior`, and a standard Gaussian.
+    """
+
+    centre: Float[AnyArray, " latent"]
+    active_axes: Float[AnyArray, "latent active"]
+    other_axes: Float[AnyArray, "latent other"]
+    to_active: Float[AnyArray, "active latent"]
+    prior: GaussianMixture
+    """Of the active coordinates."""
+    members: Float[AnyArray, "member active"]
+    """Some of the training systems."""
+    grid: Float[AnyArray, " grid"]
+    means: Float[AnyArray, "member grid observation"]
+    scales: Float[AnyArray, "member grid observation"]
+    """What is decoded of them."""
+    reader: Reader | None
+    """Of privileged values; none where there were none in training."""
+    inflation: Float[AnyArray, ""]
+    """Factor on the decoder's scale where an observation is compared with a trajectory."""
+    noise: Float[AnyArray, ""]
+    """Factor on the decoder's scale in predictions."""
+    surprise: Surprise | None = None
+    """How hard held-out systems are to explain."""
+
+    def active(self, latent: Float[AnyArray, " latent"]) -> Float[Array, " active"]:
+        """The active coordinates of a z."""
+        return self.to_active @ (latent - self.centre)
+
+    def latent(
+        self, active: Float[AnyArray, " active"], other: Float[AnyArray, " other"] | None = None
+    ) -> Float[Array, " latent"]:
+        """The z of active coordinates, and of others where they are given."""
+        z = self.centre + self.active_axes @ active
+        return z if other is None else z + self.other_axes @ other
+
+
+def learn_family(
+    process: AbstractProcess, tasks: Task | RaggedTasks, *, seed: int = 0
+) -> Family | None:
+    """Learn it from the systems that the process was trained on.
+
+    A process without a latent knows of none.
+    """
+    seen = some_tasks(tasks, MOST_SYSTEMS, seed)
+    one = jax.tree.map(lambda leaf: leaf[0], seen.observations)
+    if eqx.filter_eval_shape(process.encode, one).latent.loc.size == 0:
+        return None
+    grid = np.linspace(0.0, 1.0, GRID, dtype=np.float32)
+    found = compiled(_look, brief=False)(process, seen, grid)
+    locs, scales, means, decoded_scales, jacobians = jax.tree.map(
+        lambda leaf: np.asarray(leaf), found
+    )
+    locs, scales = locs.astype(float), scales.astype(float)
+    centre = locs.mean(axis=0)
+    centred = locs - centre
+    within = np.diag((scales**2).mean(axis=0))
+    covariance = centred.T @ centred / len(locs) + within + 1e-9 * np.eye(len(centre))
+    factor = np.linalg.cholesky(covariance)
+    rows = jacobians.reshape(-1, len(centre)).astype(float) @ factor
+    information, axes = np.linalg.eigh(rows.T @ rows / len(jacobians))
+    order = np.argsort(-information)
+    information, axes = information[order], factor @ axes[:, order]
+    number = max(1, int((information > LEAST_INFORMATION).sum()))
+    inverse = np.linalg.inv(axes)[:number]
+    points = centred @ inverse.T
+    chosen = np.random.default_rng(seed).permutation(len(locs))[:MEMBERS]
+    has_privileged = seen.privileged.shape[1] > 0 and not np.isnan(seen.privileged).all(0).any()
+    as_float = partial(np.asarray, dtype=np.float32)
+    return Family(
+        centre=as_float(centre),
+        active_axes=as_float(axes[:, :number]),
+        other_axes=as_float(axes[:, number:]),
+        to_active=as_float(inverse),
+        prior=fit_mixture(points, inverse @ within @ inverse.T, seed=seed),
+        members=as_float(points[chosen]),
+        grid=grid,
+        means=means[chosen],
+        scales=decoded_scales[chosen],
+        reader=fit_reader(means, seen.privileged.astype(float)) if has_privileged else None,
+        inflation=np.array(1.0, np.float32),
+        noise=np.array(1.0, np.float32),
+    )
+
+
+def some_tasks(tasks: Task | RaggedTasks, number: int, seed: int) -> Task:
+    """At most so many of the tasks, at random, each with a bounded number of points."""
+    rng = np.random.default_rng(seed)
+    chosen = np.sort(rng.permutation(len(tasks))[:number])
+    if isinstance(tasks, RaggedTasks):
+        longest = int(tasks.lengths[chosen].max())
+        return tasks.take(chosen, length=min(longest, MOST_POINTS), rng=rng)
+    return tasks[chosen]
+
+
+def _look(process: AbstractProcess, tasks: Task, grid):
+    """Of each task: z with all that is known, what it decodes to, and how that depends on z."""
+
+    def one(task: Task):
+        code = process.encode(task.observations, task.privileged)
+        z = code.latent.loc
+
+        def decoded(z):
+            normal = process.decode(Sample(z, code.deterministic), grid)
+            return normal.loc, normal.scale
+
+        means, scales = decoded(z)
+        jacobian = jax.jacfwd(lambda z: decoded(z)[0])(z) / scales[..., None]
+        return z, code.latent.scale, means, scales, jacobian
+
+    return jax.lax.map(one, tasks, batch_size=16)

@@ -1,0 +1,78 @@
+"""A family as arrays by name, and back."""
+
+import dataclasses
+import typing
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from lupi.errors import UserError
+from lupi.inference.family import Family
+
+PREFIX = "family."
+
+
+def family_arrays(family: Family | None) -> dict[str, np.ndarray]:
+    """All that a family holds, by name, such as `family.prior.means`."""
+    leaves = jax.tree_util.tree_leaves_with_path(family)
+    return {
+        PREFIX + jax.tree_util.keystr(path).lstrip("."): np.asarray(leaf) for path, leaf in leaves
+    }
+
+
+def family_of(arrays: Mapping[str, np.ndarray], complaint: str) -> Family | None:
+    """The family that these arrays were made of; none of no arrays.
+
+    Refused, with the complaint in front, where something is missing, has another shape than what
+    it belongs to, or is no finite number.
+    """
+    named = {name.removeprefix(PREFIX): array for name, array in arrays.items()}
+    if not named:
+        return None
+    sizes: dict[str, int] = {}
+    try:
+        family = _made(Family, named, "", sizes)
+    except _UnfitError as unfit:
+        remedy = "restore the file or train the model again."
+        raise UserError(f"{complaint}: {unfit}: {remedy}") from None
+    return family
+
+
+class _UnfitError(Exception):
+    pass
+
+
+def _made(kind: type[eqx.Module], named: Mapping[str, np.ndarray], prefix: str, sizes: dict) -> Any:
+    hints, values = typing.get_type_hints(kind, include_extras=True), {}
+    for field in dataclasses.fields(kind):
+        name, hint = prefix + field.name, hints[field.name]
+        inner = [one for one in (hint, *typing.get_args(hint)) if _is_module(one)]
+        if inner and any(other.startswith(f"{name}.") for other in named):
+            # Of sizes by name, those of the parts are their own.
+            values[field.name] = _made(inner[0], named, f"{name}.", {})
+        elif inner and type(None) in typing.get_args(hint):
+            values[field.name] = None
+        elif name not in named:
+            raise _UnfitError(f"there is no {name}")
+        else:
+            values[field.name] = _checked(name, named[name], hint, sizes)
+    return kind(**values)
+
+
+def _is_module(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, eqx.Module)
+
+
+def _checked(name: str, array: np.ndarray, hint: Any, sizes: dict[str, int]) -> np.ndarray:
+    dimensions = (typing.get_args(hint) or (hint,))[0].dim_str.split()
+    if array.ndim != len(dimensions):
+        raise _UnfitError(f"expected {len(dimensions)} dimensions at {name}, found {array.ndim}")
+    for dimension, size in zip(dimensions, array.shape, strict=True):
+        if sizes.setdefault(dimension, size) != size:
+            raise _UnfitError(f"expected {dimension} {sizes[dimension]} at {name}, found {size}")
+    if not np.isfinite(array).all():
+        raise _UnfitError(f"{name} holds numbers that are not finite")
+    return array.astype(np.float32)

@@ -1,0 +1,252 @@
+"""Inference in the model's own simulator: which z explains the context?"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
+
+from lupi.data.observations import Observations
+from lupi.distributions import AnyArray, Normal
+from lupi.errors import UserError
+from lupi.inference.amortised import Amortised
+from lupi.inference.family import Family
+from lupi.inference.inference import AbstractInference, Inferred, decode_samples
+from lupi.inference.mixture import GaussianMixture, systematic
+from lupi.models import AbstractProcess, Sample
+
+POWERS = (1.0, 0.8, 0.6, 0.4, 0.2, 0.0)
+"""Of the importance weights: the first that leaves enough samples is taken."""
+
+
+class Refined(AbstractInference):
+    """Samples from $p(z | C) \\propto p(z) \\prod_i p(y_i | z, t_i)$ under the trained decoder.
+
+    The prior is where the training systems lie. The search starts at the encoder's guess and at
+    the training systems that fit the context best, and goes on by Gauss-Newton steps, damped as
+    Levenberg and Marquardt do; a Gaussian at each optimum and, where the context tells little, the
+    prior itself make a mixture to draw from; importance weights correct the draws.
+    """
+
+    starts: int = eqx.field(default=3, static=True)
+    """Training systems to start from, beside the encoder's guess."""
+    steps: int = eqx.field(default=8, static=True)
+    """Of the search from each start."""
+    least_effective: float = eqx.field(default=0.5, static=True)
+    """Share of effective samples below which importance weights are flattened."""
+
+    def infer(
+        self,
+        process: AbstractProcess,
+        family: Family | None,
+        context: Observations,
+        times: Float[AnyArray, " time"],
+        *,
+        privileged: Float[AnyArray, " privileged"] | None = None,
+        num_samples: int,
+        horizon: int,
+        key: PRNGKeyArray,
+    ) -> Inferred:
+        """Search, draw, weigh, and choose among the draws."""
+        code = process.encode(context, privileged)
+        if code.latent.loc.size == 0:  # nothing to be found
+            how = {"num_samples": num_samples, "horizon": horizon, "key": key}
+            return Amortised().infer(process, family, context, times, **how)
+        if family is None:
+            raise UserError(
+                "expected what is known of the family of systems (`lupi.learn_family`), got none: "
+                "give it to the predictor, or use the `Amortised` inference."
+            )
+        problem = _Problem(process.in_training(), family, context, code.deterministic, privileged)
+        scores = _scores_of_members(problem)
+        _, best = jax.lax.top_k(scores, min(self.starts, len(scores)))
+        guess = family.active(code.latent.loc)
+        starts = jnp.concatenate([guess[None], family.members[best]])
+        optima = jax.vmap(lambda start: _search(problem, start, self.steps))(starts)
+        proposal = _proposal(family, optima, scores)
+
+        keys = jax.random.split(key, 4)
+        active = proposal.sample(num_samples, key=keys[0])
+        other = jax.random.normal(keys[1], (num_samples, family.other_axes.shape[1]))
+        latents = jax.vmap(family.latent)(active, other)
+        parts = decode_samples(
+            process,
+            latents,
+            code.deterministic,
+            [jnp.where(context.mask, context.ts, 0.0), times, family.grid],
+            horizon=horizon,
+        )
+        log_weights = (
+            jax.vmap(lambda seen, _, grid: problem.log_likelihood(seen, grid.loc))(*parts)
+            + jax.vmap(family.prior.log_density)(active)
+            - jax.vmap(proposal.log_density)(active)
+        )
+        log_weights = jnp.where(jnp.isfinite(log_weights), log_weights, -jnp.inf)
+        shares = jnp.stack([_effective_share(power * log_weights) for power in POWERS])
+        power = jnp.array(POWERS)[jnp.argmax(shares >= self.least_effective)]
+        chosen = systematic(jnp.where(power > 0, power * log_weights, 0.0), num_samples, keys[2])
+        # In no order: whoever takes the first few of them takes some at random.
+        chosen = jax.random.permutation(keys[3], chosen)
+        latents, (_, decoded, on_grid) = jax.tree.map(lambda leaf: leaf[chosen], (latents, parts))
+        return Inferred(
+            latents,
+            decoded,
+            trajectories=on_grid.loc,
+            log_evidence=jax.nn.logsumexp(log_weights) - jnp.log(num_samples),
+            effective_share=shares[0],
+        )
+
+
+class _Problem(NamedTuple):
+    """What is to be explained, and by what."""
+
+    process: AbstractProcess
+    family: Family
+    context: Observations
+    deterministic: PyTree[Array]
+    privileged: Float[AnyArray, " privileged"] | None
+
+    def seen(self) -> tuple[Float[Array, " value"], Bool[Array, " value"]]:
+        """All values that are known of the system, and which of them are."""
+        known = jnp.broadcast_to(self.context.known, self.context.ys.shape)
+        values, known = jnp.ravel(self.context.ys), jnp.ravel(known)
+        if self.privileged is None or self.family.reader is None:
+            return values, known
+        there = ~jnp.isnan(self.privileged)
+        return (
+            jnp.concatenate([values, jnp.where(there, self.privileged, 0.0)]),
+            jnp.concatenate([known, there]),
+        )
+
+    def expected(self, at_context: Normal, trajectory: Float[Array, "grid observation"]) -> Normal:
+        """Each of these values, as a decoded sample of z has it."""
+        family = self.family
+        loc, scale = jnp.ravel(at_context.loc), family.inflation * jnp.ravel(at_context.scale)
+        if self.privileged is None or family.reader is None:
+            return Normal(loc, scale)
+        value = family.reader(trajectory)
+        return Normal(jnp.concatenate([loc, value.loc]), jnp.concatenate([scale, value.scale]))
+
+    def log_likelihood(
+        self, at_context: Normal, trajectory: Float[Array, "grid observation"]
+    ) -> Float[Array, ""]:
+        values, known = self.seen()
+        return jnp.sum(self.expected(at_context, trajectory).log_prob(values), where=known)
+
+
+class _Optimum(NamedTuple):
+    """A place in the active coordinates, and the surface around it."""
+
+    place: Float[Array, " active"]
+    height: Float[Array, ""]
+    """The negative logarithm of prior times likelihood."""
+    slope: Float[Array, " active"]
+    curvature: Float[Array, "active active"]
+
+
+def _surface(problem: _Problem, place: Float[Array, " active"]) -> _Optimum:
+    """Height, slope and curvature; of the likelihood the expected curvature (Fisher's)."""
+    process, family, context, deterministic, privileged = problem
+    values, known = problem.seen()
+    times = jnp.where(context.mask, context.ts, 0.0)
+    with_grid = privileged is not None and family.reader is not None
+    times = jnp.concatenate([times, jnp.asarray(family.grid)]) if with_grid else times
+
+    def moments(place):
+        decoded = process.decode(Sample(family.latent(place), deterministic), times)
+        number = len(context.ts)
+        at_context = jax.tree.map(lambda leaf: leaf[:number], decoded)
+        expected = problem.expected(at_context, decoded.loc[number:])
+        return expected.loc, jnp.log(expected.scale)
+
+    (loc, log_scale), push = jax.linearize(moments, place)
+    of_loc, of_scale = jax.vmap(push)(jnp.eye(place.size))
+    scale = jnp.exp(log_scale)
+    residual = jnp.where(known, (values - loc) / scale, 0.0)
+    of_loc = jnp.where(known, of_loc / scale, 0.0)
+    of_scale = jnp.where(known, of_scale, 0.0)
+    fit = jnp.sum(0.5 * residual**2) + jnp.sum(log_scale, where=known)
+    slope = of_scale @ (1 - residual**2) - of_loc @ residual
+    curvature = of_loc @ of_loc.T + 2 * of_scale @ of_scale.T
+
+    prior = family.prior
+    logs = prior.log_densities(place)
+    shares = jax.nn.softmax(logs)
+    precisions = jax.vmap(_precision)(prior.factors)
+    pulls = jnp.einsum("kij,kj->ki", precisions, place - prior.means)
+    return _Optimum(
+        place,
+        fit - jax.nn.logsumexp(logs),
+        slope + shares @ pulls,
+        curvature + jnp.einsum("k,kij->ij", shares, precisions),
+    )
+
+
+def _precision(factor):
+    inverse = jax.scipy.linalg.solve_triangular(factor, jnp.eye(len(factor)), lower=True)
+    return inverse.T @ inverse
+
+
+def _search(problem: _Problem, start: Float[Array, " active"], steps: int) -> _Optimum:
+    """The best place found from a start."""
+
+    def step(carry, _):
+        here, damping = carry
+        damped = here.curvature + damping * jnp.diag(jnp.diagonal(here.curvature))
+        move = jax.scipy.linalg.solve(damped, here.slope, assume_a="pos")
+        there = _surface(problem, here.place - move)
+        better = there.height < here.height
+        here = jax.tree.map(lambda new, old: jnp.where(better, new, old), there, here)
+        return (here, jnp.where(better, damping * 0.2, damping * 5.0)), None
+
+    (found, _), _ = jax.lax.scan(step, (_surface(problem, start), jnp.array(0.01)), length=steps)
+    return found
+
+
+def _scores_of_members(problem: _Problem) -> Float[Array, " member"]:
+    """The log-likelihood of each member, between the times of the grid linearly."""
+    family, ts = problem.family, problem.context.ts
+
+    def one(means, scales):
+        def between(values):
+            columns = [jnp.interp(ts, family.grid, column) for column in values.T]
+            return jnp.stack(columns, axis=-1)
+
+        return problem.log_likelihood(Normal(between(means), between(scales)), means)
+
+    return jax.vmap(one)(family.means, family.scales)
+
+
+def _effective_share(log_weights: Float[Array, " sample"]) -> Float[Array, ""]:
+    weights = jax.nn.softmax(jnp.where(jnp.isnan(log_weights), -jnp.inf, log_weights))
+    return 1 / (jnp.sum(weights**2) * weights.size)
+
+
+def _proposal(family: Family, optima: _Optimum, scores) -> GaussianMixture:
+    """A Gaussian at each optimum, weighed by its evidence, beside the prior's own."""
+    factors = jax.vmap(_covariance_factor)(optima.curvature)
+    volumes = jnp.sum(jnp.log(jnp.diagonal(factors, axis1=1, axis2=2)), axis=1)
+    apart = optima.place[:, None] - optima.place
+    distances = jnp.einsum("abi,bij,abj->ab", apart, optima.curvature, apart)
+    # Several searches that end at one place count as one.
+    repeats = jnp.sum(jnp.exp(-0.5 * distances), axis=1)
+    log_evidence = volumes - optima.height - jnp.log(repeats)
+    log_evidence = jnp.where(jnp.isfinite(log_evidence), log_evidence, -jnp.inf)
+    local = jax.nn.log_softmax(log_evidence)
+
+    # The less the context tells, the more members it fits, and the more the prior says.
+    width = jnp.minimum(1.0, 4 * _effective_share(scores))
+    shares = jax.nn.softmax(jax.vmap(family.prior.log_densities)(family.members), axis=-1)
+    of_prior = jnp.log(jax.nn.softmax(scores) @ shares + 1e-9)
+    return GaussianMixture(
+        jnp.concatenate([local + jnp.log1p(-0.999 * width), of_prior + jnp.log(width)]),
+        jnp.concatenate([optima.place, family.prior.means]),
+        jnp.concatenate([factors, jnp.asarray(family.prior.factors)]),
+    )
+
+
+def _covariance_factor(curvature):
+    """The lower triangular factor of the inverse."""
+    flipped = jnp.linalg.cholesky(curvature[::-1, ::-1])[::-1, ::-1]
+    return jax.scipy.linalg.solve_triangular(flipped, jnp.eye(len(curvature)), lower=False).T
