@@ -7,7 +7,7 @@ from jaxtyping import PRNGKeyArray
 
 from lupi.data import Observations, RaggedTasks, Task
 from lupi.distributions import NormalMixture
-from lupi.inference import AbstractInference, Family, InferringPredictor, Refined, learn_family
+from lupi.inference import AbstractInference, Family, InferringPredictor, learn_family
 from lupi.inference.family import some_tasks
 from lupi.inference.surprise import fit_surprise
 from lupi.metrics import log_likelihood
@@ -49,11 +49,11 @@ def prepare(
 
     From the systems it was trained on, where their z lie and how privileged values follow; from
     others, held out, how far its trajectories can be trusted, and how hard they are to explain.
-    A process without a latent has no family.
+    A process without a latent has no family, and the encoder alone needs none.
     """
-    family = learn_family(process, training)
-    if family is None or not isinstance(inference, Refined):
-        return family
+    family = learn_family(process, training) if inference.needs_family else None
+    if family is None:
+        return None
     seen = some_tasks(held_out, CONTEXTS, 0).observations
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
 

@@ -18,7 +18,9 @@ def test_it_is_a_p_value():
         found = float(surprise.p_value(np.array(value, np.float32), np.array(2)))
         assert abs(found - norm.cdf(value)) < 0.05
     assert float(surprise.p_value(np.array(10.0, np.float32), np.array(8))) > 0.4
-    far = [float(surprise.p_value(np.array(value, np.float32), np.array(2))) for value in (-3, -5, -50)]
+    far = [
+        float(surprise.p_value(np.array(value, np.float32), np.array(2))) for value in (-3, -5, -50)
+    ]
     assert 0.01 > far[0] > far[1] > far[2] >= 0
     assert float(surprise.p_value(np.array(-50.0, np.float32), np.array(0))) == 1.0
 

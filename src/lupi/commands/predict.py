@@ -5,6 +5,9 @@ from pathlib import Path
 from lupi.commands.options import Json, refuse_overwriting, show
 from lupi.errors import UserError
 
+SHOWN = 10
+"""Runs of which is printed what was found."""
+
 
 def predict(
     model: Path,
@@ -17,6 +20,8 @@ def predict(
     samples: int = 64,
     seed: int = 0,
     plot: Path | None = None,
+    systems: Path | None = None,
+    known: dict[str, float] | None = None,
     json: Json = False,
 ) -> None:
     """Forecast new runs from a few observations.
@@ -42,6 +47,11 @@ def predict(
         Of the samples.
     plot
         A picture of the first runs, such as forecast.png.
+    systems
+        A file for what was found of each run: its privileged values as far as the observations tell
+        them, and its surprise (.csv, .parquet or .nc).
+    known
+        A privileged value that is known of the new runs all the same, such as --known.k 0.5.
     json
         Print JSON for programs.
     """
@@ -55,13 +65,54 @@ def predict(
         raise UserError(f"--plot must end in .png, .svg or .pdf, got {plot}.")
     if not 0 < coverage < 1:
         raise UserError(f"--coverage must be between 0 and 1, got {coverage}: try 0.9.")
-    forecast = load(model).predict(observations, _parse(times), num_samples=samples, seed=seed)
+    if systems is not None:
+        check_suffix(systems)
+        refuse_overwriting(systems, str(out))
+    forecast = load(model).predict(
+        observations, _parse(times), privileged=known, num_samples=samples, seed=seed
+    )
     write_table(out, forecast.to_dataframe(coverage=coverage))
     result = {"file": str(out), "series": len(forecast), "rows": len(forecast.times)}
+    if systems is not None:
+        write_table(systems, forecast.systems(coverage=coverage))
+        result["systems"] = str(systems)
     if plot is not None:
         forecast.plot(coverage=coverage).savefig(plot)
         result["picture"] = str(plot)
+    if forecast.strangers:
+        result["unlike_the_training_data"] = forecast.strangers
     show(result, as_json=json)
+    if not json:
+        _describe(forecast, coverage)
+
+
+def _describe(forecast, coverage: float) -> None:
+    """What was found of each run, for people."""
+    from rich.console import Console
+
+    console = Console(width=None, soft_wrap=True)
+    if forecast.privileged is not None:
+        console.print(f"\nFound of each run, with its {coverage:.0%} interval:")
+        lower, upper = forecast.privileged.interval(coverage=coverage)
+        for i, label in list(enumerate(forecast.series))[:SHOWN]:
+            values = ", ".join(
+                f"{name} = {forecast.privileged.mean[i, j]:.4g} "
+                f"({lower[i, j]:.4g} to {upper[i, j]:.4g})"
+                for j, name in enumerate(forecast.privileged.columns.privileged)
+            )
+            console.print(f"  {label}: {values}", highlight=False, markup=False)
+        if len(forecast) > SHOWN:
+            console.print(f"  ... and {len(forecast) - SHOWN} more: --systems writes them all")
+    for label in forecast.strangers[:SHOWN]:
+        surprise = forecast[label].surprise[0]
+        console.print(
+            f"\nRun {label} is unlike the training data: of runs like those, a share of "
+            f"{surprise:.1g} is as hard to explain. Check its columns and units; if they are "
+            "right, do not trust its forecast.",
+            highlight=False,
+            markup=False,
+            style="yellow",
+        )
 
 
 def _parse(times: str | None):

@@ -14,6 +14,7 @@ from lupi.errors import UserError
 from lupi.evaluation import Scores, score
 from lupi.forecasting.forecast import Forecast
 from lupi.forecasting.forecaster import Forecaster
+from lupi.forecasting.recovered import Recovered
 from lupi.metrics import Estimate, mean_over_time
 
 
@@ -28,6 +29,9 @@ class TableEvaluation(NamedTuple):
     """Of all observations that were held back."""
     truth: Float[np.ndarray, "row observed"]
     """What was observed there; NaN where nothing was."""
+    privileged: dict[str, dict[str, float]]
+    """For each privileged column that both the model and the table have: `r2` and `rmse` of the
+    value recovered, and `coverage_90` of its interval."""
 
 
 def evaluate(
@@ -55,8 +59,34 @@ def evaluate(
     )
     scores = _score_series(forecast, held_back)
     return TableEvaluation(
-        scores.by_column(table.columns.observed), scores, forecast, held_back.values
+        scores.by_column(table.columns.observed),
+        scores,
+        forecast,
+        held_back.values,
+        _judge_recovered(forecast.privileged, table),
     )
+
+
+def _judge_recovered(found: Recovered | None, table: SeriesTable) -> dict[str, dict[str, float]]:
+    if found is None:
+        return {}
+    lower, upper = found.interval(coverage=0.9)
+    judged = {}
+    for j, name in enumerate(found.columns.privileged):
+        if name not in table.columns.privileged:
+            continue
+        truth = table.privileged[:, table.columns.privileged.index(name)]
+        there = ~np.isnan(truth)
+        if there.sum() < 2:
+            continue
+        errors = (found.mean[:, j] - truth)[there]
+        inside = (lower[:, j] <= truth) & (truth <= upper[:, j])
+        judged[name] = {
+            "r2": float(1 - np.mean(errors**2) / np.var(truth[there])),
+            "rmse": float(np.sqrt(np.mean(errors**2))),
+            "coverage_90": float(inside[there].mean()),
+        }
+    return judged
 
 
 def _draw_contexts(table: SeriesTable, sizes: tuple[int, int], seed: int) -> np.ndarray:

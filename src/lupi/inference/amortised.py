@@ -1,5 +1,7 @@
 """The paper's inference: one pass of the encoder."""
 
+from typing import ClassVar
+
 from jaxtyping import Float, PRNGKeyArray
 
 from lupi.data.observations import Observations
@@ -11,6 +13,8 @@ from lupi.models import AbstractProcess
 
 class Amortised(AbstractInference):
     """$z \\sim q'(z | C)$: the encoder alone, trained to guess well on average."""
+
+    needs_family: ClassVar[bool] = False
 
     def infer(
         self,

@@ -3,6 +3,7 @@
 import abc
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -33,6 +34,9 @@ class Inferred(eqx.Module):
 
 class AbstractInference(eqx.Module):
     """How samples of z are found from a context, for any process. Its fields are its settings."""
+
+    needs_family: ClassVar[bool] = True
+    """Whether it asks what is known of the family of systems."""
 
     @abc.abstractmethod
     def infer(

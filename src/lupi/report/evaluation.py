@@ -3,6 +3,7 @@
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,6 +32,8 @@ def write_evaluation(
 ) -> None:
     """Write `metrics.json`, `figures/` and `report.html` into a folder."""
     metrics = as_dictionaries(evaluation)
+    if evaluation.privileged:
+        metrics |= {"privileged": evaluation.privileged}
     text = json.dumps(metrics, indent=1, allow_nan=False)
     write_atomically(out / "metrics.json", text + "\n")
     figures = {"examples": _draw_examples(evaluation), "calibration": _draw_calibration(evaluation)}
@@ -59,12 +62,15 @@ def write_evaluation(
         num_rows=len(evaluation.truth),
         metrics=list(evaluation.metrics),
         rows=rows,
+        privileged=evaluation.privileged,
+        num_strangers=len(evaluation.forecast.strangers),
+        knows_strangers=evaluation.forecast.surprise is not None,
         **{name: data_uri(path) for name, path in paths.items()},
     )
     write_atomically(out / "report.html", page)
 
 
-def as_dictionaries(evaluation: TableEvaluation) -> dict[str, dict[str, dict[str, float | None]]]:
+def as_dictionaries(evaluation: TableEvaluation) -> dict[str, Any]:
     """The metrics as they stand in `metrics.json`: by column and name, each a mean and a stderr."""
     return {
         column: {name: value._asdict() for name, value in found.items()}
