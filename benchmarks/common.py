@@ -37,7 +37,7 @@ def trained_process(experiment: str, model: str) -> NeuralODEProcess:
 
 def task_data(experiment: str, num_tasks: int, *, num_times: int = 51, seed: int = 1) -> Task:
     """Systems of an experiment that no trained model has seen."""
-    chosen = get_experiment(experiment)
+    chosen = get_experiment(experiment).source
     times = np.linspace(0.0, chosen.horizon, num_times)
     return generate_tasks(
         chosen.system,

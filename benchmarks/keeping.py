@@ -29,7 +29,7 @@ def measure_keeping() -> list[dict]:
         for seed in range(SEEDS):
             tables = [
                 simulate_table(
-                    EXPERIMENTS["stiffness"].system,
+                    EXPERIMENTS["stiffness"].source.system,
                     number,
                     horizon=10.0,
                     num_points=20,

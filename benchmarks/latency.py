@@ -211,11 +211,11 @@ def _default_step() -> dict:
 
 def _springs(num_series: int, num_points: int, *, seed: int):
     """A table of springs of unknown stiffness."""
-    experiment = get_experiment("stiffness")
+    springs = get_experiment("stiffness").source
     return simulate_table(
-        experiment.system,
+        springs.system,
         num_series,
-        horizon=experiment.horizon,
+        horizon=springs.horizon,
         num_points=num_points,
         noise=0.05,
         key=jax.random.key(seed),

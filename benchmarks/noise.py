@@ -35,12 +35,12 @@ def measure_noise() -> list[dict]:
 
 
 def _run(name: str, noise: float, preset: str, seed: int) -> dict[str, float]:
-    experiment = get_experiment(name)
+    source = get_experiment(name).source
     tables = [
         simulate_table(
-            experiment.system,
+            source.system,
             number,
-            horizon=experiment.horizon,
+            horizon=source.horizon,
             num_points=51,
             noise=noise,
             irregular=True,

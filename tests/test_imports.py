@@ -53,6 +53,7 @@ STAGES: dict[str, set[str]] = {
     },
     "report": {
         "evaluation",
+        "experiments.experiment",
         "experiments.paper",
         "experiments.results",
         "forecasting",

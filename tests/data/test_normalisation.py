@@ -25,9 +25,7 @@ def read(frame: pd.DataFrame, **options):
 
 def padded_tasks(table) -> Task:
     """All series as the model sees them, padded to the longest."""
-    tasks = to_tasks(table, Normalisation.of(table))
-    everyone = np.arange(len(table))
-    return tasks.take(everyone, length=int(tasks.lengths.max()), rng=np.random.default_rng(0))
+    return to_tasks(table, Normalisation.of(table)).padded()
 
 
 def test_the_model_sees_times_from_0_to_1_and_columns_of_mean_0_and_deviation_1():

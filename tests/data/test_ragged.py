@@ -41,6 +41,15 @@ def test_short_tasks_are_taken_whole_and_padded():
     assert task.privileged.tolist() == [[3], [0]]
 
 
+def test_all_are_padded_to_the_longest():
+    task, tasks = ragged(gaps=True).padded(), ragged(gaps=True)
+    mask = task.observations.mask
+    assert mask.sum(axis=1).tolist() == list(LENGTHS)
+    assert mask.shape == (4, 50)
+    np.testing.assert_array_equal(task.observations.ys[mask], tasks.observations.ys)
+    np.testing.assert_array_equal(task.observations.gaps[mask], tasks.observations.gaps)
+
+
 def test_padding_is_zeros():
     seen = take(ragged(gaps=True), [0, 2], 6).observations
     assert not seen.ts[~seen.mask].any()

@@ -279,7 +279,8 @@ def test_a_worker_without_its_parent_ends_before_it_touches_a_file(tmp_path):
         "from lupi.experiments.reproduction import _run_in_worker;"
         f"folder = RunFolder(Path({str(tmp_path)!r}), 'stiffness', 'lupi', 0);"
         "settings = quick_settings();"
-        "_run_in_worker([folder], settings.experiments['stiffness'], settings.models['lupi'], 1)"
+        "_run_in_worker(1, [folder], settings.experiments['stiffness'], settings.models['lupi'],"
+        "get_experiment('stiffness'))"
     )
     assert subprocess.run([sys.executable, "-c", script]).returncode == 1
     assert list(tmp_path.iterdir()) == []

@@ -41,9 +41,13 @@ def exactly_decoded(process, latents, times):
 @pytest.mark.parametrize("model", ["nopi", "lupi"])
 def test_a_trained_models_prediction_is_solved_to_1e_4_and_1_percent_of_its_std(experiment, model):
     process = load_process(TRAINED / f"{experiment}-{model}.safetensors").without_privileged()
-    grid = np.linspace(0.0, EXPERIMENTS[experiment].horizon, 100)
+    grid = np.linspace(0.0, EXPERIMENTS[experiment].source.horizon, 100)
     tasks = generate_tasks(
-        EXPERIMENTS[experiment].system, grid, NUM_SYSTEMS, time_unit=10.0, key=jax.random.key(77)
+        EXPERIMENTS[experiment].source.system,
+        grid,
+        NUM_SYSTEMS,
+        time_unit=10.0,
+        key=jax.random.key(77),
     )
 
     def sample(observations, key):

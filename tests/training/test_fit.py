@@ -107,9 +107,9 @@ files hold the weights that it began with."""
 
 @pytest.mark.parametrize("model", ["nopi", "lupi"])
 def test_the_loss_curve_is_that_of_the_slower_engine_before(model):
-    experiment = EXPERIMENTS["stiffness"]
-    times = np.linspace(0.0, experiment.horizon, 51)
-    tasks = generate_tasks(experiment.system, times, 24, time_unit=10.0, key=jax.random.key(3))
+    springs = EXPERIMENTS["stiffness"].source
+    times = np.linspace(0.0, springs.horizon, 51)
+    tasks = generate_tasks(springs.system, times, 24, time_unit=10.0, key=jax.random.key(3))
     process = load_process(OLD_FILES / f"initial-{model}.safetensors")
     training = TrainingSettings(epochs=5)
     fitted = fit(process, tasks[:20], tasks[20:], settings=training, key=jax.random.key(5))

@@ -53,14 +53,16 @@ def simulate(
     from lupi.data.generation import simulate_table
     from lupi.data.writing import write_table
     from lupi.errors import check_name
+    from lupi.experiments.experiment import Simulation
     from lupi.experiments.paper import EXPERIMENTS
 
     check_name("system", system, EXPERIMENTS)
-    experiment = EXPERIMENTS[system]
+    source = EXPERIMENTS[system].source
+    assert isinstance(source, Simulation)  # as in all of the paper's
     table = simulate_table(
-        experiment.system,
+        source.system,
         series,
-        horizon=experiment.horizon,
+        horizon=source.horizon,
         num_points=points,
         noise=noise,
         irregular=irregular,

@@ -61,6 +61,10 @@ class Normalisation(BaseModel):
         origin = np.asarray(start if self.own_clock else 0.0)
         return (np.asarray(times, float) - origin - self.time_start) / self.time_scale
 
+    def to_original_times(self, times):
+        """Times of the model in original units; on a clock of its own, since the series began."""
+        return times * self.time_scale + self.time_start
+
     def to_model_values(self, values):
         """Observed values as the model sees them."""
         return (values - np.array(self.observed_mean)) / np.array(self.observed_scale)

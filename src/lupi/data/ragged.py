@@ -52,3 +52,8 @@ class RaggedTasks(eqx.Module):
         return Task(
             Observations(padded(seen.ts), padded(seen.ys), mask, gaps), self.privileged[chosen]
         )
+
+    def padded(self) -> Task:
+        """All of the tasks, padded to the longest."""
+        everyone, longest = np.arange(len(self)), int(self.lengths.max())
+        return self.take(everyone, length=longest, rng=np.random.default_rng(0))

@@ -9,6 +9,8 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64, Shaped
 from pydantic import BaseModel, ConfigDict
 
+from lupi.errors import UserError
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -117,6 +119,16 @@ class SeriesTable:
             little_endian = array.astype(array.dtype.newbyteorder("<"), copy=False)
             digest.update(np.ascontiguousarray(little_endian).data)
         return digest.hexdigest()
+
+
+def check_is_table(series: Any) -> SeriesTable:
+    """The series, or an error if they are something else."""
+    if not isinstance(series, SeriesTable):
+        raise UserError(
+            f"expected the series that `read_series` gives, got {type(series).__name__}: read "
+            "it with `lupi.read_series` first."
+        )
+    return series
 
 
 def original_times(columns: Columns, times: Float64[np.ndarray, " row"]) -> Any:

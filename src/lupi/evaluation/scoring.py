@@ -59,9 +59,8 @@ class Scores(NamedTuple):
 
     def overall(self) -> dict[str, Estimate]:
         """Each metric's mean and standard error over series, all columns together."""
-        weights = self.number / self.number.sum(axis=1, keepdims=True)
         rows = {
-            name: (np.where(self.number > 0, values, 0.0) * weights).sum(axis=1)
+            name: metrics.mean_over_columns(values, self.number)
             for name, values in self.values.items()
         }
         rows["joint_log_likelihood"] = self.joint_log_likelihood

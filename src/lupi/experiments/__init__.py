@@ -1,7 +1,8 @@
-"""The paper's experiments: named settings, runs, and what they leave behind."""
+"""Experiments, the paper's and others: settings, runs, and what they leave behind."""
 
 from lupi.experiments.claims import judge_claims
-from lupi.experiments.paper import EXPERIMENTS, PAPER_MODELS, Experiment, get_experiment
+from lupi.experiments.experiment import Experiment, Simulation
+from lupi.experiments.paper import EXPERIMENTS, PAPER_MODELS, get_experiment
 from lupi.experiments.reproduction import Progress, collect, reproduce
 from lupi.experiments.results import Record, Results, RunFolder, read_results
 from lupi.experiments.running import run
@@ -10,6 +11,7 @@ from lupi.experiments.settings import (
     RunSettings,
     paper_settings,
     quick_settings,
+    table_settings,
 )
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "Results",
     "RunFolder",
     "RunSettings",
+    "Simulation",
     "collect",
     "get_experiment",
     "judge_claims",
@@ -30,4 +33,5 @@ __all__ = [
     "read_results",
     "reproduce",
     "run",
+    "table_settings",
 ]

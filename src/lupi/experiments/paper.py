@@ -1,46 +1,30 @@
 """The paper's three experiments, and the models it compares in them."""
 
-from dataclasses import dataclass
-
 from lupi.distributions import Uniform
 from lupi.errors import check_name
-from lupi.systems import DampedOscillators, LotkaVolterra, System
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """A family of systems, how long it is watched, how long a model trains on it, and its words."""
-
-    system: System
-    horizon: float
-    epochs: int
-    title: str
-    quantities: tuple[str, ...]
-    """What is observed, as figures call it."""
-    privileged: str
-    """What is privileged, as figures call it."""
-
+from lupi.experiments.experiment import Experiment, Simulation
+from lupi.systems import DampedOscillators, LotkaVolterra
 
 EXPERIMENTS: dict[str, Experiment] = {
     "stiffness": Experiment(
-        system=DampedOscillators(k=Uniform(0.2, 1.0), c=1.0, privileged=("k",)),
-        horizon=10.0,
+        Simulation(DampedOscillators(k=Uniform(0.2, 1.0), c=1.0, privileged=("k",)), horizon=10.0),
         epochs=100,
         title="Varying stiffness, k ~ U(0.2, 1)",
         quantities=("x₁", "x₂"),
         privileged="stiffness k",
     ),
     "damping": Experiment(
-        system=DampedOscillators(k=0.5, c=Uniform(0.5, 2.0), privileged=("c",)),
-        horizon=10.0,
+        Simulation(DampedOscillators(k=0.5, c=Uniform(0.5, 2.0), privileged=("c",)), horizon=10.0),
         epochs=100,
         title="Varying damping, c ~ U(0.5, 2)",
         quantities=("x₁", "x₂"),
         privileged="damping c",
     ),
     "lotka-volterra": Experiment(
-        system=LotkaVolterra(u0=Uniform(0.2, 1.0), v0=Uniform(0.1, 0.5), privileged=("V",)),
-        horizon=10.0,
+        Simulation(
+            LotkaVolterra(u0=Uniform(0.2, 1.0), v0=Uniform(0.1, 0.5), privileged=("V",)),
+            horizon=10.0,
+        ),
         epochs=550,
         title="Lotka-Volterra, u₀ ~ U(0.2, 1), v₀ ~ U(0.1, 0.5)",
         quantities=("prey u", "predators v"),

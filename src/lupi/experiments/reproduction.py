@@ -3,7 +3,7 @@
 import json
 import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,12 +17,15 @@ from loky.process_executor import BrokenProcessPool
 
 from lupi._machinery.environment import worker_environment
 from lupi._machinery.files import write_atomically
+from lupi.data import SeriesTable
 from lupi.errors import UserError, check_name
 from lupi.experiments.claims import judge_claims
-from lupi.experiments.paper import EXPERIMENTS, PAPER_MODELS
+from lupi.experiments.experiment import Experiment
+from lupi.experiments.paper import EXPERIMENTS, PAPER_MODELS, get_experiment
 from lupi.experiments.results import Results, RunFolder, finished_folders
 from lupi.experiments.running import run
 from lupi.experiments.settings import ReproductionSettings, RunSettings
+from lupi.experiments.systems import check_number
 from lupi.registry import MODELS, ModelSettings
 
 POLL_SECONDS = 0.5
@@ -45,7 +48,7 @@ def reproduce(
     settings: ReproductionSettings,
     out: Path,
     *,
-    experiments: Sequence[str] = tuple(EXPERIMENTS),
+    experiments: Sequence[str] | Mapping[str, Experiment] = tuple(EXPERIMENTS),
     models: Sequence[str] = PAPER_MODELS,
     seeds: int = 3,
     workers: int | None = None,
@@ -53,13 +56,15 @@ def reproduce(
 ) -> Results:
     """Do every run of the selection that `out` does not hold yet, then write `results.json`.
 
+    Experiments are the paper's, by their names, or a dictionary of any, by names of your own.
     Runs go side by side in `workers` processes (one for each core unless told otherwise; with 1
     they go one after another in this process). Stopped at any moment, the same call goes on: a run
     counts as done once all its files are written, and what is done is not done again. The results
     cover all finished runs of the folder, those of earlier calls included.
     """
+    chosen = _chosen(experiments)
     for kind, names, allowed in (
-        ("experiment", experiments, EXPERIMENTS),
+        ("experiment", chosen, settings.experiments),
         ("model", models, MODELS),
     ):
         if not names:
@@ -68,11 +73,32 @@ def reproduce(
             check_name(kind, name, allowed)
     if seeds < 1:
         raise UserError(f"seeds must be at least 1, got {seeds}: one run needs one seed.")
-    _claim_folder(out, settings, models)
+    tables = {}
+    for name, experiment in chosen.items():
+        if isinstance(experiment.source, SeriesTable):
+            check_number(experiment.source, settings.experiments[name])
+            tables[name] = experiment.source.fingerprint()
+    _claim_folder(out, settings, models, tables)
     with _locked(out):
-        experiments, models = tuple(dict.fromkeys(experiments)), tuple(dict.fromkeys(models))
-        _run_all(settings, out, experiments, models, seeds, workers, on_progress)
+        models = tuple(dict.fromkeys(models))
+        _run_all(settings, out, chosen, models, seeds, workers, on_progress)
         return collect(settings, out)
+
+
+def _chosen(experiments: Sequence[str] | Mapping[str, Experiment]) -> dict[str, Experiment]:
+    if not isinstance(experiments, Mapping):
+        return {name: get_experiment(name) for name in experiments}
+    for name, experiment in experiments.items():
+        if experiment is not EXPERIMENTS.get(name, experiment):
+            raise UserError(
+                f"an experiment is named {name!r}, as one of the paper's: give it another name."
+            )
+        if not name or Path(name).name != name or name == "..":
+            raise UserError(
+                f"expected names of experiments that can name folders, got {name!r}: use letters, "
+                "digits and dashes."
+            )
+    return dict(experiments)
 
 
 def _run_all(settings, out, experiments, models, seeds, workers, on_progress) -> None:
@@ -111,20 +137,26 @@ def _run_all(settings, out, experiments, models, seeds, workers, on_progress) ->
     workers = workers or cpu_count()
     if workers == 1:
         for group in groups:
-            run(group, *_settings_of(group, settings), on_epoch=report)
+            run(*_arguments(group, settings, experiments), on_epoch=report)
             report()
     elif groups:
-        _run_in_processes(groups, settings, min(workers, len(groups)), report)
+        calls = [_arguments(group, settings, experiments) for group in groups]
+        _run_in_processes(calls, min(workers, len(groups)), report)
 
 
 def _num_epochs(settings: RunSettings) -> int:
     return settings.training.num_epochs(settings.data.num_training)
 
 
-def _settings_of(
-    group: list[RunFolder], settings: ReproductionSettings
-) -> tuple[RunSettings, ModelSettings]:
-    return settings.experiments[group[0].experiment], settings.models[group[0].model]
+_Arguments = tuple[list[RunFolder], RunSettings, ModelSettings, Experiment]
+"""Of `run`: an experiment goes to a worker as it is, since its name may be known here alone."""
+
+
+def _arguments(
+    group: list[RunFolder], settings: ReproductionSettings, experiments: Mapping[str, Experiment]
+) -> _Arguments:
+    name, model = group[0].experiment, group[0].model
+    return group, settings.experiments[name], settings.models[model], experiments[name]
 
 
 def _in_groups(items: list, size: int) -> list[list]:
@@ -133,7 +165,7 @@ def _in_groups(items: list, size: int) -> list[list]:
 
 def collect(settings: ReproductionSettings, out: Path) -> Results:
     """Gather all finished runs of a folder into `results.json`."""
-    folders = finished_folders(out)
+    folders = finished_folders(out, settings.experiments)
     finished = [run for folder in folders if (run := folder.finished()) is not None]
     records = [record for run in finished for record in run.records]
     # All models of one seed have the same data and so the same floor.
@@ -148,7 +180,7 @@ def collect(settings: ReproductionSettings, out: Path) -> Results:
     return results
 
 
-def _run_in_processes(groups, settings: ReproductionSettings, workers: int, report) -> None:
+def _run_in_processes(calls: list[_Arguments], workers: int, report) -> None:
     executor = get_reusable_executor(
         max_workers=workers,
         timeout=60,
@@ -157,10 +189,7 @@ def _run_in_processes(groups, settings: ReproductionSettings, workers: int, repo
         initargs=(signal.SIGINT, signal.SIG_IGN),  # Ctrl-C is for the parent, which ends them
     )
     try:
-        futures = {
-            executor.submit(_run_in_worker, group, *_settings_of(group, settings), os.getpid())
-            for group in groups
-        }
+        futures = {executor.submit(_run_in_worker, os.getpid(), *call) for call in calls}
         while futures:
             done, futures = wait(futures, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
             for future in done:
@@ -179,7 +208,11 @@ def _run_in_processes(groups, settings: ReproductionSettings, workers: int, repo
 
 
 def _run_in_worker(
-    group: list[RunFolder], settings: RunSettings, model: ModelSettings, parent: int
+    parent: int,
+    group: list[RunFolder],
+    settings: RunSettings,
+    model: ModelSettings,
+    experiment: Experiment,
 ) -> None:
     def end_with_parent() -> None:
         # A killed command must not leave workers behind that race the next one for its files.
@@ -187,7 +220,7 @@ def _run_in_worker(
             os._exit(1)
 
     end_with_parent()
-    run(group, settings, model, on_epoch=end_with_parent)
+    run(group, settings, model, experiment, on_epoch=end_with_parent)
 
 
 @contextmanager
@@ -202,14 +235,18 @@ def _locked(out: Path):
         ) from None
 
 
-def _claim_folder(out: Path, settings: ReproductionSettings, models: Sequence[str]) -> None:
-    """Make `out` hold results of these settings, or refuse if it holds anything else."""
+def _claim_folder(
+    out: Path, settings: ReproductionSettings, models: Sequence[str], tables: dict[str, str]
+) -> None:
+    """Make `out` hold results of these settings and tables, or refuse if it holds others."""
     if out.exists() and not out.is_dir():
         raise UserError(f"expected a folder at {out}, found a file: give another --out.")
     path = out / "settings.json"
     # Of models only those that are run: others may come and go in the registry.
     ours = settings.model_dump(mode="json")
     ours["models"] = {name: ours["models"][name] for name in models}
+    if tables:
+        ours["tables"] = tables
     if path.exists():
         found: dict[str, Any] = {}
         try:
@@ -223,6 +260,8 @@ def _claim_folder(out: Path, settings: ReproductionSettings, models: Sequence[st
                 "another --out, or the settings that it was made with. Nothing there was changed."
             )
         ours["models"] = found["models"] | ours["models"]
+        if "tables" in found:
+            ours["tables"] = found["tables"] | tables
     elif out.exists() and any(out.iterdir()):
         raise UserError(
             f"{out} is not empty and holds no results of `lupi reproduce`: give another --out, or "
@@ -241,6 +280,9 @@ def _difference(found: dict[str, Any], ours: dict[str, Any]) -> str | None:
         for name in (name for name in ours[kind] if name in found[kind]):
             for setting, (old, new) in _changes(found[kind][name], ours[kind][name]):
                 return f"{setting} {new} instead of {old} for {name}"
+    for name, table in ours.get("tables", {}).items():
+        if found.get("tables", {}).get(name, table) != table:
+            return f"another table for {name}"
     return None
 
 

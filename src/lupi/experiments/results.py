@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile
@@ -11,7 +12,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from lupi._machinery.files import write_atomically
 from lupi.errors import UserError
-from lupi.experiments.paper import EXPERIMENTS
 from lupi.registry import MODELS
 
 SCHEMA = 2
@@ -128,7 +128,11 @@ class RunFolder(NamedTuple):
         return {n: np.array(c) for n, c in zip(names.split(","), columns, strict=True)}
 
     def predictions(self) -> dict[str, np.ndarray]:
-        """The arrays of `predictions.npz` by name."""
+        """The arrays of `predictions.npz` by name.
+
+        `times` has a row for each system where they have their own; `known` says, where it is
+        there, which values were observed and are not padding.
+        """
         content = io.BytesIO(self.predictions_file.read_bytes())
         try:
             with np.load(content, allow_pickle=False) as file:
@@ -161,10 +165,10 @@ def read_results(out: Path) -> Results:
     return Results.model_validate(content)
 
 
-def finished_folders(out: Path) -> list[RunFolder]:
+def finished_folders(out: Path, experiments: Iterable[str]) -> list[RunFolder]:
     """The folders of all finished runs, in the order of the experiments, models and seeds."""
     found = []
-    for experiment in EXPERIMENTS:
+    for experiment in experiments:
         for model in MODELS:
             seeds = (out / "runs" / experiment / model).glob("seed-*/run.json")
             numbers = sorted(int(path.parent.name.removeprefix("seed-")) for path in seeds)

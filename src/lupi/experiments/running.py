@@ -5,15 +5,17 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
+import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from lupi._machinery.files import write_atomically
 from lupi._machinery.memory import give_back_memory
 from lupi.evaluation import draw_contexts, evaluate_tasks
+from lupi.experiments.experiment import Experiment
 from lupi.experiments.paper import get_experiment
 from lupi.experiments.results import FinishedRun, Floor, Metric, Record, RunFolder
 from lupi.experiments.settings import RunSettings
-from lupi.experiments.systems import make_data
+from lupi.experiments.systems import RunData, make_data
 from lupi.metrics import Estimate, spread_pit
 from lupi.models import build_process, save_process
 from lupi.registry import ModelSettings
@@ -24,22 +26,30 @@ def run(
     folders: Sequence[RunFolder],
     settings: RunSettings,
     model: ModelSettings,
+    experiment: Experiment | None = None,
     *,
     on_epoch: Callable[[], None] = lambda: None,
 ) -> list[FinishedRun]:
     """Train one model for several seeds, together, and evaluate and save each in its folder.
 
     All random numbers of a run come from its seed, each kind from a key of its own, so models of
-    one seed share data, contexts, splits and the initial weights of the parts they share.
+    one seed share data, contexts, splits and the initial weights of the parts they share. Without
+    an `experiment` it is the paper's that the folders are named after.
     """
-    experiment, evaluation = get_experiment(folders[0].experiment), settings.evaluation
+    experiment, evaluation = (
+        experiment or get_experiment(folders[0].experiment),
+        settings.evaluation,
+    )
     keys = [_Keys(*jax.random.split(jax.random.key(folder.seed), 5)) for folder in folders]
     data = [make_data(experiment, settings, key=key.data) for key in keys]
+    if len({_shapes(part) for part in data}) > 1:
+        alone = [run([one], settings, model, experiment, on_epoch=on_epoch) for one in folders]
+        return [finished for (finished,) in alone]
     give_back_memory()
 
     sizes = {
-        "observation_size": len(experiment.system.observed),
-        "privileged_size": model.privileged_size(len(experiment.system.privileged)),
+        "observation_size": data[0].test.observations.ys.shape[-1],
+        "privileged_size": model.privileged_size(data[0].test.privileged.shape[-1]),
     }
 
     def add_rows(rows: list[EpochRow]) -> None:
@@ -77,11 +87,13 @@ def run(
 
         save_process(folder.model_file, process, model.process)
         arrays = {
-            "times": seen.ts[0] * experiment.horizon,
+            "times": part.times,
             "observed": seen.ys,
             "privileged": part.test.privileged,
             "context": contexts.mask,
         }
+        if not seen.known.all():
+            arrays["known"] = np.broadcast_to(seen.known, seen.ys.shape)
         for mode, (_, prediction) in evaluations.items():
             spread = prediction.spread
             pit = spread_pit(spread, seen.ys)
@@ -112,6 +124,15 @@ class _Keys(NamedTuple):
     weights: PRNGKeyArray
     fit: PRNGKeyArray
     prediction: PRNGKeyArray
+
+
+def _shapes(data: RunData) -> tuple[int, bool, bool]:
+    """What two runs must agree in to train in one loop.
+
+    Those on a table may not: a series held out may lie outside of all others, and gaps are few.
+    """
+    gaps = [part.observations.gaps is None for part in (data.training, data.validation)]
+    return len(data.validation), gaps[0], gaps[1]
 
 
 def _metric(value: Estimate) -> Metric:

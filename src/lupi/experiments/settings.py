@@ -1,8 +1,15 @@
 """What decides a run's numbers beside its experiment, frozen."""
 
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from lupi import __version__
+from lupi.data.series_table import SeriesTable
+from lupi.errors import UserError
+from lupi.experiments.experiment import Experiment
 from lupi.experiments.paper import EXPERIMENTS
 from lupi.registry import MODELS, ModelSettings
 from lupi.training import TrainingSettings
@@ -17,7 +24,7 @@ class DataSettings(BaseModel):
     num_training: int = Field(default=400, ge=1)
     num_validation: int = Field(default=100, ge=1)
     num_times: int = Field(default=51, ge=2)
-    """Samples of a training series, evenly spaced from 0 to the horizon."""
+    """Samples of a simulated training series, evenly spaced from 0 to the horizon."""
 
 
 class EvaluationSettings(BaseModel):
@@ -27,6 +34,7 @@ class EvaluationSettings(BaseModel):
 
     num_systems: int = Field(default=500, ge=2)
     num_times: int = Field(default=100, ge=2)
+    """Samples of a simulated test series, evenly spaced from 0 to the horizon."""
     num_samples: int = Field(default=32, ge=2)
     """Samples of z."""
     context_sizes: Sizes = (5, 9)
@@ -54,12 +62,16 @@ class ReproductionSettings(BaseModel):
     """Every model of the registry, whether it is run or not."""
 
 
-def _models() -> dict[str, ModelSettings]:
+def _models(**process: Any) -> dict[str, ModelSettings]:
+    """Every model of the registry, with these settings of its process where it has them."""
     fields = set(ModelSettings.model_fields)
-    return {
-        name: ModelSettings.model_validate({field: getattr(model, field) for field in fields})
-        for name, model in MODELS.items()
-    }
+    models = {}
+    for name, model in MODELS.items():
+        values = {field: getattr(model, field) for field in fields}
+        known = {k: v for k, v in process.items() if k in type(model.process).model_fields}
+        values["process"] = model.process.model_copy(update=known)
+        models[name] = ModelSettings.model_validate(values)
+    return models
 
 
 def paper_settings(*, epochs: int | None = None) -> ReproductionSettings:
@@ -80,3 +92,59 @@ def quick_settings(*, epochs: int | None = None) -> ReproductionSettings:
         evaluation=EvaluationSettings(num_systems=20, num_samples=8),
     )
     return ReproductionSettings(experiments=dict.fromkeys(EXPERIMENTS, run))
+
+
+def table_settings(
+    experiments: Mapping[str, Experiment],
+    *,
+    epochs: int | None = None,
+    training: TrainingSettings | None = None,
+    validation_share: float = 0.1,
+    test_share: float = 0.2,
+) -> ReproductionSettings:
+    """The paper's settings for tables of any number and length of series, with gaps or without.
+
+    Contexts have at most half of the points that a series has (in the median), targets at most all
+    of them. Unless `epochs` or `training` say how many, there are as many epochs as make 20,000
+    steps. To train as a `Forecaster` does, give `lupi.forecaster_settings().train`.
+    """
+    training = training or TrainingSettings(epochs=None)
+    runs = {}
+    for name, experiment in experiments.items():
+        series = experiment.source
+        if not isinstance(series, SeriesTable):
+            raise UserError(
+                f"expected experiments on tables, got {name!r}, which is simulated: put together "
+                "`ReproductionSettings` for it."
+            )
+        num_validation = max(1, round(validation_share * len(series)))
+        num_test = max(2, round(test_share * len(series)))
+        num_training = len(series) - num_validation - num_test
+        if num_training < 2:
+            raise UserError(
+                f"of the {len(series)} series of {name!r}, {num_validation} to validate on and "
+                f"{num_test} to test on leave {num_training} to train on, expected at least 2: "
+                "give more series, or smaller shares."
+            )
+        length = int(np.median(series.lengths))
+        own = training.model_copy(
+            update={
+                "epochs": epochs or experiment.epochs or training.epochs,
+                "context_sizes": _at_most(length // 2, training.context_sizes),
+                "target_sizes": _at_most(length, training.target_sizes),
+            }
+        ).limited_to(num_training)
+        evaluation = EvaluationSettings(num_systems=num_test)
+        runs[name] = RunSettings(
+            data=DataSettings(num_training=num_training, num_validation=num_validation),
+            training=own.model_copy(update={"epochs": own.num_epochs(num_training)}),
+            evaluation=evaluation.model_copy(
+                update={"context_sizes": _at_most(length // 2, evaluation.context_sizes)}
+            ),
+        )
+    return ReproductionSettings(experiments=runs, models=_models(marks_gaps=True))
+
+
+def _at_most(largest: int, sizes: Sizes) -> Sizes:
+    smallest, most = (max(1, min(size, largest)) for size in sizes)
+    return smallest, most

@@ -17,8 +17,9 @@ from pydantic import ValidationError
 from lupi._machinery.array_files import read_arrays, read_header, write_arrays
 from lupi._machinery.compilation import padded_size
 from lupi.data import Task
-from lupi.data.normalisation import Normalisation, to_tasks, within_span
-from lupi.data.series_table import Columns, SeriesTable, original_times
+from lupi.data.held_out import hold_out
+from lupi.data.normalisation import Normalisation, to_tasks
+from lupi.data.series_table import Columns, check_is_table, original_times
 from lupi.distributions import NormalMixture
 from lupi.errors import UserError
 from lupi.forecasting.forecast import Forecast, forecast_columns
@@ -116,15 +117,14 @@ class Forecaster:
         was stopped in whatever way goes on from there, to the same result. `progress` shows a bar
         on a terminal; `on_epoch` sees each epoch's losses.
         """
-        if not isinstance(series, SeriesTable):
-            raise UserError(
-                f"expected the series that `read_series` gives, got {type(series).__name__}: read "
-                "it with `lupi.read_series` first."
-            )
+        series = check_is_table(series)
         seed = _check_seed(seed)
         forecast_columns(series.columns)  # before hours of training, not after
-        training, validation = _hold_out(series, self.settings.num_validation(len(series)), seed)
-        normalisation = Normalisation.of(training)
+        normalisation, training, (validation,) = hold_out(
+            series,
+            [self.settings.num_validation(len(series))],
+            rng=np.random.default_rng(seed),
+        )
         build_key, fit_key = jax.random.split(jax.random.key(seed))
         prepare_key = jax.random.fold_in(jax.random.key(seed), 1)
         process = build_process(
@@ -133,12 +133,8 @@ class Forecaster:
             privileged_size=self.settings.privileged_size(len(series.columns.privileged)),
             key=build_key,
         )
-        gaps = bool(np.isnan(training.values).any())
-        # A held-out series may begin earlier or end later than all that are trained on.
-        validation = within_span(validation, normalisation)
-        parts = [to_tasks(part, normalisation) for part in (training, validation)]
-        batch_size = min(self.settings.train.batch_size, len(training))
-        settings = self.settings.train.model_copy(update={"batch_size": batch_size})
+        gaps = training.observations.gaps is not None
+        settings = self.settings.train.limited_to(len(training))
         num_epochs = settings.num_epochs(len(training))
         identity = {
             "settings": self.settings.model_dump(mode="json"),
@@ -151,10 +147,12 @@ class Forecaster:
         with show_epochs(num_epochs) if progress else nullcontext() as show:
             watchers = [watch for watch in (show, on_epoch) if watch is not None]
             state, stopped_by = self._train(
-                process, parts, settings, fit_key, checkpoint, identity, watchers
+                process, [training, validation], settings, fit_key, checkpoint, identity, watchers
             )
         (fitted,) = finish([process], state, settings)
-        family = prepare(fitted.process, self.settings.inference, *parts, key=prepare_key)
+        family = prepare(
+            fitted.process, self.settings.inference, training, validation, key=prepare_key
+        )
         best = best_epoch(fitted.history)
         provenance = {
             "data": {"fingerprint": identity["data"], "series": len(series), "gaps": gaps},
@@ -411,16 +409,3 @@ def _check_seed(seed: int) -> int:
     if not 0 <= seed < 2**32:
         raise UserError(f"the seed must be a whole number from 0 to 2**32 - 1, got {seed}.")
     return seed
-
-
-def _hold_out(
-    series: SeriesTable, num_validation: int, seed: int
-) -> tuple[SeriesTable, SeriesTable]:
-    """Series to train on and series to validate on, whatever the order of rows was."""
-    if len(series) < 2:
-        raise UserError(
-            f"there {'is' if len(series) == 1 else 'are'} {len(series)} series, training needs at "
-            "least 2, one of them to validate on: give more, or name the series column."
-        )
-    order = np.random.default_rng(seed).permutation(len(series))
-    return series[np.sort(order[num_validation:])], series[np.sort(order[:num_validation])]

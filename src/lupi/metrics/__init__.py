@@ -13,7 +13,7 @@ from lupi.metrics.calibration import (
     spread_pit,
 )
 from lupi.metrics.errors import squared_error
-from lupi.metrics.masking import mean_over_time
+from lupi.metrics.masking import mean_over_columns, mean_over_time
 from lupi.metrics.scores import crps, joint_log_likelihood, log_likelihood
 from lupi.metrics.summary import Estimate, estimate
 
@@ -27,6 +27,7 @@ __all__ = [
     "estimate",
     "joint_log_likelihood",
     "log_likelihood",
+    "mean_over_columns",
     "mean_over_time",
     "paper_calibration_error",
     "pooled_calibration_stderr",

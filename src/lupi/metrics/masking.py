@@ -1,7 +1,7 @@
 """Averages over what was observed."""
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 
 def mean_over_time(
@@ -12,3 +12,11 @@ def mean_over_time(
     total = np.where(known, values, 0.0).sum(axis=-2, dtype=float)
     with np.errstate(invalid="ignore"):
         return total / known.sum(axis=-2)
+
+
+def mean_over_columns(
+    values: Float[np.ndarray, "series observed"], number: Int[np.ndarray, "series observed"]
+) -> Float[np.ndarray, " series"]:
+    """The mean of each series over its columns, each by the number of its known values."""
+    weights = number / number.sum(axis=1, keepdims=True)
+    return (np.where(number > 0, values, 0.0) * weights).sum(axis=1)

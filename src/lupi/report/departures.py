@@ -1,12 +1,15 @@
 """Where these runs differ from what the paper's text says."""
 
+from lupi.experiments.paper import EXPERIMENTS
 from lupi.experiments.results import Results
 
 
 def describe_departures(results: Results) -> str:
     """One paragraph, to stand beside the paper's numbers."""
     experiments, models = results.settings["experiments"], results.settings["models"]
-    trained = sorted({record.experiment for record in results.records})
+    trained = sorted({r.experiment for r in results.records if r.experiment in EXPERIMENTS})
+    if not trained:
+        return "None of these experiments is the paper's."
     epochs = ", ".join(f"{experiments[name]['training']['epochs']} on {name}" for name in trained)
     gains = sorted({models[r.model]["process"]["initial_gain"] for r in results.records})
     gain = " and ".join(f"{gain:.3g}" for gain in gains)

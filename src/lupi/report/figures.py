@@ -1,7 +1,7 @@
 """The paper's figures, from saved results."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import NullFormatter
 
 from lupi._machinery.files import write_atomically
+from lupi.experiments.experiment import Experiment
 from lupi.experiments.paper import EXPERIMENTS
 from lupi.experiments.results import RunFolder
 from lupi.metrics import calibration_curve
@@ -24,19 +25,21 @@ TRACES = 60
 """Trajectories drawn of each family."""
 
 
-def write_figures(folders: list[RunFolder], out: Path) -> list[Path]:
+def write_figures(
+    folders: list[RunFolder], out: Path, experiments: Mapping[str, Experiment] = EXPERIMENTS
+) -> list[Path]:
     """Draw every figure the runs allow, each as PNG and SVG; gives the paths of the PNGs."""
-    experiments = [
-        experiment
-        for experiment in EXPERIMENTS
-        if any(folder.experiment == experiment for folder in folders)
-    ]
+    experiments = {
+        name: experiment
+        for name, experiment in experiments.items()
+        if any(folder.experiment == name for folder in folders)
+    }
     drawings: dict[str, Callable[[], Figure]] = {
         "induced-dynamics": lambda: draw_induced_dynamics(folders, experiments),
     }
-    for experiment in experiments:
-        folders_of_it = [folder for folder in folders if folder.experiment == experiment]
-        drawings[experiment] = lambda folders_of_it=folders_of_it: draw_comparison(folders_of_it)
+    for name, experiment in experiments.items():
+        own = [folder for folder in folders if folder.experiment == name]
+        drawings[name] = lambda own=own, experiment=experiment: draw_comparison(own, experiment)
     drawings["training"] = lambda: draw_training(folders, experiments)
     paths = []
     with style.context(STYLE):
@@ -56,36 +59,64 @@ def write_figures(folders: list[RunFolder], out: Path) -> list[Path]:
     return paths
 
 
-def draw_induced_dynamics(folders: list[RunFolder], experiments: list[str]) -> Figure:
-    """Figure 3: what each family looks like, coloured by the privileged quantity."""
-    figure = Figure(figsize=(3.4 * len(experiments), 3.8))
-    axes = figure.subplots(2, len(experiments), sharex=True, squeeze=False)
-    for column, experiment in enumerate(experiments):
-        arrays = next(folder for folder in folders if folder.experiment == experiment).predictions()
-        times, privileged = arrays["times"], arrays["privileged"][:TRACES, 0]
-        norm = Normalize(privileged.min(), privileged.max())
-        for row, quantity in enumerate(EXPERIMENTS[experiment].quantities):
+def draw_induced_dynamics(
+    folders: list[RunFolder], experiments: Mapping[str, Experiment]
+) -> Figure:
+    """Figure 3: what each family looks like, coloured by the (first) privileged quantity."""
+    num_rows = max(len(experiment.quantities) for experiment in experiments.values())
+    figure = Figure(figsize=(3.4 * len(experiments), 1.9 * num_rows))
+    axes = figure.subplots(num_rows, len(experiments), sharex="col", squeeze=False)
+    for column, (name, experiment) in enumerate(experiments.items()):
+        arrays = next(folder for folder in folders if folder.experiment == name).predictions()
+        times, known = _times(arrays), _known(arrays)
+        privileged = arrays["privileged"][:TRACES, :1]
+        coloured = np.isfinite(privileged).any()
+        norm = Normalize(*((np.nanmin(privileged), np.nanmax(privileged)) if coloured else (0, 1)))
+        for row, quantity in enumerate(experiment.quantities):
             axis = axes[row, column]
-            for trace, value in zip(arrays["observed"][:TRACES], privileged, strict=True):
-                colour = colormaps["viridis"](norm(value))
-                axis.plot(times, trace[:, row], color=colour, linewidth=0.7, alpha=0.8)
+            for system, trace in enumerate(arrays["observed"][:TRACES]):
+                there, value = known[system, :, row], privileged[system]
+                colour = colormaps["viridis"](norm(value[0])) if np.isfinite(value).any() else "0.6"
+                axis.plot(
+                    times[system, there], trace[there, row], color=colour, linewidth=0.7, alpha=0.8
+                )
             axis.set_ylabel(quantity)
-        axes[0, column].set_title(EXPERIMENTS[experiment].title)
-        axes[1, column].set_xlabel("time")
-        scale = cm.ScalarMappable(norm, "viridis")
-        figure.colorbar(
-            scale, ax=axes[:, column], label=EXPERIMENTS[experiment].privileged, pad=0.02
-        )
+        for axis in axes[len(experiment.quantities) :, column]:
+            axis.set_visible(False)
+        own = axes[: len(experiment.quantities), column]
+        own[0].set_title(experiment.title)
+        own[-1].set_xlabel("time")
+        own[-1].tick_params(labelbottom=True)
+        if coloured:
+            scale = cm.ScalarMappable(norm, "viridis")
+            figure.colorbar(scale, ax=own, label=experiment.privileged, pad=0.02)
     return figure
 
 
-def draw_comparison(folders: list[RunFolder]) -> Figure:
+def _times(arrays) -> np.ndarray:
+    """The times of each system."""
+    return np.broadcast_to(arrays["times"], arrays["context"].shape)
+
+
+def _known(arrays) -> np.ndarray:
+    """Which values were observed."""
+    return arrays.get("known", np.ones(arrays["observed"].shape, bool))
+
+
+def _of_systems(values: np.ndarray, arrays) -> np.ndarray:
+    """The mean of each system over what was observed."""
+    known = _known(arrays)
+    total = np.where(known, values, 0.0).sum(axis=(1, 2))
+    return total / known.sum(axis=(1, 2), dtype=total.dtype)
+
+
+def draw_comparison(folders: list[RunFolder], experiment: Experiment) -> Figure:
     """Figures 4 and 5, for one experiment: example predictions, calibration and sharpness."""
     figure = Figure(figsize=(13, 4.4))
     panels = figure.subfigures(1, 3, width_ratios=[2.1, 1, 1], squeeze=False)
     left, middle, right = np.asarray(panels)[0]
     arrays = {(f.model, f.seed): f.predictions() for f in folders}
-    _draw_examples(left, folders, arrays)
+    _draw_examples(left, folders, arrays, experiment.quantities)
     _draw_calibration(middle.subplots(), arrays)
     _draw_sharpness(right.subplots(), arrays)
     left.suptitle("a  Example predictions", x=0.01, ha="left", fontweight="bold")
@@ -94,11 +125,13 @@ def draw_comparison(folders: list[RunFolder]) -> Figure:
     return figure
 
 
-def _draw_examples(figure: SubFigure, folders: list[RunFolder], arrays) -> None:
+def _draw_examples(
+    figure: SubFigure, folders: list[RunFolder], arrays, quantities: tuple[str, ...]
+) -> None:
     models = [model for model in MODELS if any(folder.model == model for folder in folders)]
     first = {model: min(f.seed for f in folders if f.model == model) for model in models}
     shown = arrays[models[-1], first[models[-1]]]
-    errors = ((shown["test_mean"] - shown["observed"]) ** 2).mean(axis=(1, 2))
+    errors = _of_systems((shown["test_mean"] - shown["observed"]) ** 2, shown)
     # The system whose error is the median one: neither the best case nor the worst.
     system = int(np.argsort(errors)[len(errors) // 2])
     axes = figure.subplots(2, len(models), sharex=True, sharey=True, squeeze=False)
@@ -108,17 +141,18 @@ def _draw_examples(figure: SubFigure, folders: list[RunFolder], arrays) -> None:
             axes[row, column].set_title(MODELS[model].label + MODE_LABELS[mode])
     for axis in axes[-1]:
         axis.set_xlabel("time")
-    names = EXPERIMENTS[folders[0].experiment].quantities
     for row in axes:
-        row[0].set_ylabel(", ".join(names))
+        row[0].set_ylabel(", ".join(quantities))
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), handlelength=1.2)
 
 
 def _draw_example(axis: Axes, arrays, system: int, mode: str, model: str) -> None:
-    times, observed = arrays["times"], arrays["observed"][system]
-    mean, std = arrays[f"{mode}_mean"][system], arrays[f"{mode}_std"][system]
-    context = arrays["context"][system]
+    known = _known(arrays)[system]
+    real = known.any(axis=1)
+    times, context = _times(arrays)[system, real], arrays["context"][system, real]
+    mean, std = arrays[f"{mode}_mean"][system, real], arrays[f"{mode}_std"][system, real]
+    observed = np.where(known, arrays["observed"][system], np.nan)[real]
     for quantity in range(observed.shape[1]):
         first = quantity == 0
         for width, alpha in ((2, 0.18), (1, 0.3)):
@@ -160,7 +194,9 @@ def _draw_calibration(axis: Axes, arrays) -> None:
     axis.plot([0, 1], [0, 1], color="0.6", linewidth=0.8)
     for mode in ("test", "train"):
         for model in MODELS:
-            curves = [_curve(a[f"{mode}_pit"]) for (m, _), a in arrays.items() if m == model]
+            curves = [
+                _curve(a[f"{mode}_pit"], _known(a)) for (m, _), a in arrays.items() if m == model
+            ]
             if not curves:
                 continue
             levels = np.arange(1, curves[0].size + 1) / curves[0].size
@@ -178,18 +214,20 @@ def _draw_calibration(axis: Axes, arrays) -> None:
     axis.legend(loc="lower right")
 
 
-def _curve(pit: np.ndarray) -> np.ndarray:
+def _curve(pit: np.ndarray, known: np.ndarray) -> np.ndarray:
     """How often, over all systems and quantities, the PIT is at most each level."""
-    return calibration_curve(pit, np.ones(pit.shape, bool)).over(0).over(0).share
+    return calibration_curve(pit, known).over(0).over(0).share
 
 
 def _draw_sharpness(axis: Axes, arrays) -> None:
     for mode in ("test", "train"):
         for model in MODELS:
-            values = [a[f"{mode}_std"] for (m, _), a in arrays.items() if m == model]
+            values = [
+                _of_systems(a[f"{mode}_std"], a) for (m, _), a in arrays.items() if m == model
+            ]
             if not values:
                 continue
-            per_system = np.concatenate(values).mean(axis=(-2, -1))
+            per_system = np.concatenate(values)
             per_system = per_system[per_system > 0]  # a model without a latent has no spread
             if per_system.size == 0:
                 continue
@@ -209,13 +247,13 @@ def _draw_sharpness(axis: Axes, arrays) -> None:
     axis.legend(loc="best")
 
 
-def draw_training(folders: list[RunFolder], experiments: list[str]) -> Figure:
+def draw_training(folders: list[RunFolder], experiments: Mapping[str, Experiment]) -> Figure:
     """Both terms of the objective over the epochs, every seed."""
     figure = Figure(figsize=(3.6 * len(experiments), 4.6))
     axes = figure.subplots(2, len(experiments), sharex="col", squeeze=False)
-    for column, experiment in enumerate(experiments):
+    for column, (name, experiment) in enumerate(experiments.items()):
         labelled = set()
-        for folder in (f for f in folders if f.experiment == experiment):
+        for folder in (f for f in folders if f.experiment == name):
             history = folder.history()
             for row, term in enumerate(("log_likelihood", "kl")):
                 for part, width in (("train", 1.1), ("validation", 0.6)):
@@ -234,7 +272,7 @@ def draw_training(folders: list[RunFolder], experiments: list[str]) -> Figure:
                         label=None if (row, label) in labelled else label,
                     )
                     labelled.add((row, label))
-        axes[0, column].set_title(EXPERIMENTS[experiment].title)
+        axes[0, column].set_title(experiment.title)
         axes[1, column].set_xlabel("epoch")
         # The first epochs lie far below and would flatten everything after them.
         drawn = [line.get_ydata() for line in axes[0, column].lines]

@@ -41,6 +41,8 @@ METRICS = ("mse", "spread_calibration_error", "spread_std")
 """The columns of Table 1; all but the last, sharpness, are better when smaller."""
 
 MSE_EXPONENT = {"stiffness": -2, "damping": -3, "lotka-volterra": -3}
+OTHER_MSE_EXPONENT = -2
+"""Of experiments that are not the paper's."""
 SHARPNESS_EXPONENT = -2
 
 
@@ -50,8 +52,13 @@ def printed(experiment: str, model: str, mode: str, metric: str) -> Estimate | N
     return None if row is None else getattr(row, metric)
 
 
+def exponent(experiment: str, metric: str) -> int:
+    """The power of ten that a metric is printed in."""
+    if metric == "mse":
+        return MSE_EXPONENT.get(experiment, OTHER_MSE_EXPONENT)
+    return SHARPNESS_EXPONENT if metric == "spread_std" else 0
+
+
 def unit(experiment: str, metric: str) -> float:
     """What one printed unit of a metric stands for."""
-    if metric == "mse":
-        return 10.0 ** MSE_EXPONENT[experiment]
-    return 10.0**SHARPNESS_EXPONENT if metric == "spread_std" else 1.0
+    return 10.0 ** exponent(experiment, metric)

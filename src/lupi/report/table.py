@@ -1,16 +1,18 @@
 """Table 1 from saved results, beside the paper's values."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from rich import box
 from rich.table import Table
 
 from lupi.evaluation import MODES
+from lupi.experiments.experiment import Experiment
 from lupi.experiments.paper import EXPERIMENTS
 from lupi.experiments.results import Record, Results
 from lupi.metrics import Estimate, estimate
 from lupi.registry import MODELS
-from lupi.report.paper import METRICS, MSE_EXPONENT, SHARPNESS_EXPONENT, printed, unit
+from lupi.report.paper import METRICS, exponent, printed, unit
 
 FULL_METRICS = ("joint_log_likelihood", "crps", "coverage_50", "coverage_90", "coverage_95")
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -55,15 +57,19 @@ def over_seeds(
     )
 
 
-def build_tables(results: Results) -> list[ExperimentTable]:
-    """One table for each experiment that the results hold."""
+def build_tables(
+    results: Results, experiments: Mapping[str, Experiment] = EXPERIMENTS
+) -> list[ExperimentTable]:
+    """One table for each of the experiments that the results hold."""
     present = {record.experiment for record in results.records}
     return [
-        _build_table(results, experiment) for experiment in EXPERIMENTS if experiment in present
+        _build_table(results, name, experiment.title)
+        for name, experiment in experiments.items()
+        if name in present
     ]
 
 
-def _build_table(results: Results, experiment: str) -> ExperimentTable:
+def _build_table(results: Results, experiment: str, title: str) -> ExperimentTable:
     records = [record for record in results.records if record.experiment == experiment]
     seeds = set.intersection(
         *({r.seed for r in records if r.model == m} for m in {r.model for r in records})
@@ -99,14 +105,14 @@ def _build_table(results: Results, experiment: str) -> ExperimentTable:
             full = [Cell(_show(values[model, m], 1.0, 3), False, "") for m in FULL_METRICS]
             full_rows.append(Row(label, MODELS[model].colour, starred, full))
     headers = [
-        f"MSE ({_power(MSE_EXPONENT[experiment])})",
+        f"MSE ({_power(exponent(experiment, 'mse'))})",
         "Calib. error",
-        f"Sharp. ({_power(SHARPNESS_EXPONENT)})",
+        f"Sharp. ({_power(exponent(experiment, 'spread_std'))})",
     ]
     floor = estimate([floor.mse.mean for floor in results.floors if floor.experiment == experiment])
     return ExperimentTable(
         experiment=experiment,
-        title=EXPERIMENTS[experiment].title,
+        title=title,
         headers=headers,
         rows=rows,
         full_rows=full_rows,

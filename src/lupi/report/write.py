@@ -2,11 +2,15 @@
 
 import base64
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from lupi._machinery.files import write_atomically
+from lupi.errors import UserError
+from lupi.experiments.experiment import Experiment
+from lupi.experiments.paper import EXPERIMENTS
 from lupi.experiments.results import Results, finished_folders, read_results
 from lupi.registry import MODELS
 from lupi.report.claims import describe_claims
@@ -18,13 +22,24 @@ from lupi.report.table import ExperimentTable, build_tables, over_seeds, to_mark
 PAPER_EPOCHS = 100
 
 
-def write_report(out: Path) -> list[ExperimentTable]:
-    """Write `table.md`, `figures/` and `report.html` from the results saved in `out`."""
-    results = read_results(out)
-    tables = build_tables(results)
+def write_report(
+    out: Path, experiments: Mapping[str, Experiment] = EXPERIMENTS
+) -> list[ExperimentTable]:
+    """Write `table.md`, `figures/` and `report.html` from the results saved in `out`.
+
+    `experiments` are those that `reproduce` was given, where they are not the paper's.
+    """
+    results, experiments = read_results(out), {**EXPERIMENTS, **experiments}
+    for name in results.settings["experiments"]:
+        if name not in experiments:
+            raise UserError(
+                f"{out} holds results of the experiment {name!r}, which is not the paper's: give "
+                "`write_report` the experiments that `reproduce` was given."
+            )
+    tables = build_tables(results, experiments)
     write_atomically(out / "table.md", to_markdown(tables, describe_departures(results)))
-    folders = finished_folders(out)
-    figures = write_figures(folders, out / "figures")
+    folders = finished_folders(out, experiments)
+    figures = write_figures(folders, out / "figures", experiments)
     write_atomically(out / "report.html", _render_page(results, tables, figures))
     return tables
 
@@ -36,8 +51,10 @@ def _render_page(results: Results, tables: list[ExperimentTable], figures: list[
         undefined=StrictUndefined,
         trim_blocks=True,
     )
+    papers = [table.experiment for table in tables if table.experiment in EXPERIMENTS]
     shortest = min(
-        results.settings["experiments"][t.experiment]["training"]["epochs"] for t in tables
+        (results.settings["experiments"][name]["training"]["epochs"] for name in papers),
+        default=PAPER_EPOCHS,
     )
     return environment.get_template("page.html").render(
         num_models=len({(r.experiment, r.model, r.seed) for r in results.records}),
@@ -45,6 +62,7 @@ def _render_page(results: Results, tables: list[ExperimentTable], figures: list[
         departures=describe_departures(results),
         summary=_summarise(results, tables),
         claims=describe_claims(results.claims),
+        papers=papers,
         tables=tables,
         figures={path.stem: data_uri(path) for path in figures},
         settings=json.dumps(results.settings, indent=1),
@@ -66,6 +84,8 @@ def _summarise(results: Results, tables: list[ExperimentTable]) -> str:
     sentences = [
         f"At test time the mean squared error is at or below the paper's for {reached} of "
         f"{len(at_test)} models and experiments."
+        if at_test
+        else "Nothing here is to be compared with the paper's numbers."
     ]
     if results.claims:
         verdicts = [claim["verdict"] for claim in results.claims]

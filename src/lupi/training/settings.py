@@ -47,6 +47,10 @@ class TrainingSettings(BaseModel):
                 raise ValueError(f"{name} must be (smallest, largest), got ({smallest}, {largest})")
         return self
 
+    def limited_to(self, num_tasks: int) -> "TrainingSettings":
+        """The same, with no more series in a step than there are."""
+        return self.model_copy(update={"batch_size": min(self.batch_size, num_tasks)})
+
     def num_epochs(self, num_tasks: int) -> int:
         """How many epochs there are with so many tasks to train on."""
         steps = max(1, num_tasks // self.batch_size)
