@@ -92,7 +92,7 @@ def _step(batch_size: int) -> tuple[float, dict[str, dict[str, float]]]:
     process = build_process(
         PROCESS, observation_size=OBSERVED, privileged_size=PRIVILEGED, key=jax.random.key(0)
     )
-    state = loop.begin([process], settings, num_tasks)
+    state = loop.begin([process], settings, num_tasks, 1)
     _, structure = eqx.partition(loop._stack([process]), loop._is_array)
     compiled_in = loop._Loop(structure, Elbo(), settings, num_tasks)
     keys = jax.random.split(jax.random.key(0), (1, num_tasks))

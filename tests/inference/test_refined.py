@@ -10,7 +10,7 @@ from lupi.data import Observations, Task
 from lupi.distributions import Normal
 from lupi.errors import UserError
 from lupi.inference import Amortised, InferringPredictor, Refined, learn_family
-from lupi.inference.mixture import GaussianMixture
+from lupi.inference.mixture import mixture_of
 from lupi.models import AbstractProcess, Code
 from lupi.prediction import predict_many
 
@@ -61,8 +61,7 @@ def exact_prior(family):
     to_active = np.asarray(family.to_active, float)
     covariance = to_active @ to_active.T
     mean = -to_active @ np.asarray(family.centre, float)
-    parts = np.zeros(1), mean[None], np.linalg.cholesky(covariance)[None]
-    prior = GaussianMixture(*(part.astype(np.float32) for part in parts))
+    prior = mixture_of(np.zeros(1), mean[None], covariance[None])
     return eqx.tree_at(lambda family: family.prior, family, prior)
 
 

@@ -60,7 +60,7 @@ def train(process, training, validation=None, *, objective=slope, **settings):
 def moves(process, tasks, **settings):
     """How far each epoch moves the weights."""
     settings = TrainingSettings(learning_rate=RATE, **settings)
-    where = [weights_of(begin([process], settings, len(tasks)).weights)]
+    where = [weights_of(begin([process], settings, len(tasks), 1).weights)]
     for state in train_epochs(
         [process],
         [tasks],
@@ -115,7 +115,7 @@ def test_a_gradient_shorter_than_the_largest_stays_as_it_is(process):
 def downhill(process):
     """Training goes steadily down one weight; validation is best where it is after 3.2 epochs."""
     start = float(process.decoder.mlp.layers[-1].bias[0])
-    return tasks_of([[1.0, 0.0, 0.0]] * 8), tasks_of([[0.0, 1.0, start - 3.2 * 8 * RATE]])
+    return tasks_of([[1.0, 0.0, 0.0]] * 8), tasks_of([[0.0, 1.0, start - 3.2 * 8 * RATE]] * 2)
 
 
 def test_the_weights_of_the_best_validated_epoch_are_kept(process, downhill):
@@ -125,6 +125,27 @@ def test_the_weights_of_the_best_validated_epoch_are_kept(process, downhill):
     assert losses[-1] > 2 * losses[2]
     ended_there = train(process, *downhill, objective=valley, epochs=3)
     np.testing.assert_array_equal(weights_of(kept.process), weights_of(ended_there.process))
+
+
+def test_the_last_weights_are_kept_where_held_out_tasks_do_not_agree(process, downhill):
+    """Of three tasks one is best after one epoch and two at the end: the mean alone would decide
+    for an epoch between."""
+    training, _ = downhill
+    start = float(process.decoder.mlp.layers[-1].bias[0])
+    places = [start - epochs * 8 * RATE for epochs in (0.2, 6, 6)]
+    validation = tasks_of([[0.0, 1.0, place] for place in places])
+    last = train(process, training, validation, objective=valley, epochs=6)
+    kept = train(process, training, validation, objective=valley, epochs=6, keep_best=True)
+    losses = [row["validation_loss"] for row in kept.history]
+    assert np.argmin(losses) == 3
+    np.testing.assert_array_equal(weights_of(kept.process), weights_of(last.process))
+
+
+def test_one_held_out_task_says_nothing(process, downhill):
+    training, validation = downhill
+    last = train(process, training, validation[:1], objective=valley, epochs=6)
+    kept = train(process, training, validation[:1], objective=valley, epochs=6, keep_best=True)
+    np.testing.assert_array_equal(weights_of(kept.process), weights_of(last.process))
 
 
 def test_otherwise_the_last_weights_are_given(process, downhill):
@@ -147,7 +168,7 @@ def test_only_validated_epochs_can_be_the_best(process, downhill):
 def test_each_process_keeps_its_own_best(process, downhill):
     training, validation = downhill
     start = float(process.decoder.mlp.layers[-1].bias[0])
-    earlier = tasks_of([[0.0, 1.0, start - 1.2 * 8 * RATE]])
+    earlier = tasks_of([[0.0, 1.0, start - 1.2 * 8 * RATE]] * 2)
     settings = TrainingSettings(learning_rate=RATE, epochs=6, keep_best=True)
     both = fit_together(
         [process] * 2,

@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from lupi.commands.options import Names, split_names
-from lupi.errors import UserError
+from lupi.errors import UserError, check_name
 
 
 def reproduce(
@@ -16,6 +16,8 @@ def reproduce(
     seeds: int = 3,
     epochs: int | None = None,
     out: Path | None = None,
+    preset: str = "paper",
+    noise: float = 0.0,
     quick: Annotated[bool, Parameter(negative="")] = False,
     workers: int | None = None,
 ) -> None:
@@ -34,9 +36,14 @@ def reproduce(
     seeds
         How many seeds, from 0 on. Models of a seed share data, contexts and initial weights.
     epochs
-        Epochs of training. Default: 100, and 550 for lotka-volterra, as the paper's code has it.
+        Epochs of training. Default: the preset's; of the paper 100, and 550 for lotka-volterra.
     out
-        The output folder. Default: reproduction, or reproduction-quick with --quick.
+        The output folder. Default: reproduction, with the names of a preset and -quick behind.
+    preset
+        paper: the models and the inference of the paper. best: the same data and models of the same
+        kind, trained and asked so that they forecast best.
+    noise
+        Of every observation, in standard deviations of each quantity; the paper's have none.
     quick
         A smoke run that does everything on next to no data; its numbers mean nothing.
     workers
@@ -54,11 +61,18 @@ def reproduce(
         return tuple(default) if names is None else split_names(names)
 
     console = Console()
-    make_settings = stage.quick_settings if quick else stage.paper_settings
-    out = out or Path("reproduction-quick" if quick else "reproduction")
+    check_name("preset", preset, stage.REPRODUCTIONS)
+    if not 0 <= noise < float("inf"):
+        raise UserError(f"--noise must be 0 or more, got {noise}: try 0.1.")
+    how = {"epochs": epochs, "noise": noise}
+    settings = (
+        stage.quick_settings(preset=preset, **how) if quick else stage.REPRODUCTIONS[preset](**how)
+    )
+    name = "reproduction" + ("" if preset == "paper" else f"-{preset}") + ("-quick" * quick)
+    out = out or Path(name)
     with _progress_display(console) as on_progress:
         results = stage.reproduce(
-            make_settings(epochs=epochs),
+            settings,
             out,
             experiments=chosen(experiments, stage.EXPERIMENTS),
             models=chosen(models, stage.PAPER_MODELS),

@@ -7,8 +7,10 @@ from lupi.experiments.reproduction import Progress, collect, reproduce
 from lupi.experiments.results import Record, Results, RunFolder, read_results
 from lupi.experiments.running import run
 from lupi.experiments.settings import (
+    REPRODUCTIONS,
     ReproductionSettings,
     RunSettings,
+    best_settings,
     paper_settings,
     quick_settings,
     table_settings,
@@ -17,6 +19,7 @@ from lupi.experiments.settings import (
 __all__ = [
     "EXPERIMENTS",
     "PAPER_MODELS",
+    "REPRODUCTIONS",
     "Experiment",
     "Progress",
     "Record",
@@ -25,6 +28,7 @@ __all__ = [
     "RunFolder",
     "RunSettings",
     "Simulation",
+    "best_settings",
     "collect",
     "get_experiment",
     "judge_claims",

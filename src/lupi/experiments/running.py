@@ -10,7 +10,7 @@ from jaxtyping import PRNGKeyArray
 
 from lupi._machinery.files import write_atomically
 from lupi._machinery.memory import give_back_memory
-from lupi.evaluation import draw_contexts, evaluate_tasks
+from lupi.evaluation import draw_contexts, evaluate_tasks, judge_recovered
 from lupi.experiments.experiment import Experiment
 from lupi.experiments.paper import get_experiment
 from lupi.experiments.results import FinishedRun, Floor, Metric, Record, RunFolder
@@ -18,6 +18,7 @@ from lupi.experiments.settings import RunSettings
 from lupi.experiments.systems import RunData, make_data
 from lupi.metrics import Estimate, spread_pit
 from lupi.models import build_process, save_process
+from lupi.preparation import prepare
 from lupi.registry import ModelSettings
 from lupi.training import EpochRow, fit_together
 
@@ -73,17 +74,22 @@ def run(
     finished = []
     for folder, part, key, (process, _) in zip(folders, data, keys, fitted, strict=True):
         started = time.perf_counter()
+        family = prepare(
+            process, model.inference, part.training, part.validation, key=key.prediction
+        )
+        seconds = {"train": train_seconds, "prepare": time.perf_counter() - started}
+        started = time.perf_counter()
         seen = part.test.observations
         contexts = draw_contexts(seen, evaluation.context_sizes, key=key.contexts)
         evaluations = evaluate_tasks(
-            model.predictor(process),
+            model.predictor(process, family),
             part.test,
             contexts,
             num_samples=evaluation.num_samples,
             process=process,
             key=key.prediction,
         )
-        seconds = {"train": train_seconds, "evaluate": time.perf_counter() - started}
+        seconds["evaluate"] = time.perf_counter() - started
 
         save_process(folder.model_file, process, model.process)
         arrays = {
@@ -105,10 +111,15 @@ def run(
                 model=folder.model,
                 seed=folder.seed,
                 mode=mode,
-                metrics={name: _metric(value) for name, value in scores.overall().items()},
+                metrics={
+                    name: _metric(value)
+                    for name, value in (
+                        scores.overall() | judge_recovered(prediction.findings, part.test)
+                    ).items()
+                },
                 seconds=seconds,
             )
-            for mode, (scores, _) in evaluations.items()
+            for mode, (scores, prediction) in evaluations.items()
         ]
         floor = Floor(experiment=folder.experiment, seed=folder.seed, mse=_metric(part.floor))
         finished.append(FinishedRun(records=records, floor=floor))

@@ -11,6 +11,7 @@ from lupi.data.series_table import SeriesTable
 from lupi.errors import UserError
 from lupi.experiments.experiment import Experiment
 from lupi.experiments.paper import EXPERIMENTS
+from lupi.presets import BEST
 from lupi.registry import MODELS, ModelSettings
 from lupi.training import TrainingSettings
 from lupi.training.settings import Sizes
@@ -25,6 +26,8 @@ class DataSettings(BaseModel):
     num_validation: int = Field(default=100, ge=1)
     num_times: int = Field(default=51, ge=2)
     """Samples of a simulated training series, evenly spaced from 0 to the horizon."""
+    noise: float = Field(default=0.0, ge=0)
+    """Of every observation of simulated systems, in standard deviations of each quantity."""
 
 
 class EvaluationSettings(BaseModel):
@@ -62,36 +65,69 @@ class ReproductionSettings(BaseModel):
     """Every model of the registry, whether it is run or not."""
 
 
-def _models(**process: Any) -> dict[str, ModelSettings]:
-    """Every model of the registry, with these settings of its process where it has them."""
+def _models(changes: Mapping[str, Any] | None = None, **process: Any) -> dict[str, ModelSettings]:
+    """Every model of the registry, changed, and its process where it has such settings."""
     fields = set(ModelSettings.model_fields)
     models = {}
     for name, model in MODELS.items():
-        values = {field: getattr(model, field) for field in fields}
+        values = {field: getattr(model, field) for field in fields} | dict(changes or {})
         known = {k: v for k, v in process.items() if k in type(model.process).model_fields}
         values["process"] = model.process.model_copy(update=known)
         models[name] = ModelSettings.model_validate(values)
     return models
 
 
-def paper_settings(*, epochs: int | None = None) -> ReproductionSettings:
+def paper_settings(*, epochs: int | None = None, noise: float = 0.0) -> ReproductionSettings:
     """The paper's sizes, and each experiment's epochs unless `epochs` is given."""
     return ReproductionSettings(
         experiments={
-            name: RunSettings(training=TrainingSettings(epochs=epochs or experiment.epochs))
+            name: RunSettings(
+                data=DataSettings(noise=noise),
+                training=TrainingSettings(epochs=epochs or experiment.epochs),
+            )
             for name, experiment in EXPERIMENTS.items()
         }
     )
 
 
-def quick_settings(*, epochs: int | None = None) -> ReproductionSettings:
-    """A smoke run: every step of the real one on next to no data. Its numbers mean nothing."""
-    run = RunSettings(
-        data=DataSettings(num_training=16, num_validation=4),
-        training=TrainingSettings(epochs=epochs or 2),
-        evaluation=EvaluationSettings(num_systems=20, num_samples=8),
+def best_settings(*, epochs: int | None = None, noise: float = 0.0) -> ReproductionSettings:
+    """The same data and contexts; of the model and its training, what forecasts best."""
+    training = BEST.train.model_copy(
+        update={"context_sizes": (5, 9), "target_sizes": (15, 50), "keep_best": False}
     )
-    return ReproductionSettings(experiments=dict.fromkeys(EXPERIMENTS, run))
+    data = DataSettings(noise=noise)
+    run = RunSettings(
+        data=data,
+        training=training.model_copy(
+            update={"epochs": epochs or training.num_epochs(data.num_training)}
+        ),
+        evaluation=EvaluationSettings(num_samples=64),
+    )
+    changes = {"objective": BEST.objective, "inference": BEST.inference}
+    return ReproductionSettings(
+        experiments=dict.fromkeys(EXPERIMENTS, run),
+        models=_models(changes, **BEST.process | {"marks_gaps": False}),
+    )
+
+
+REPRODUCTIONS = {"paper": paper_settings, "best": best_settings}
+"""By the name of a preset."""
+
+
+def quick_settings(
+    *, epochs: int | None = None, preset: str = "paper", noise: float = 0.0
+) -> ReproductionSettings:
+    """A smoke run: every step of the real one on next to no data. Its numbers mean nothing."""
+    whole = REPRODUCTIONS[preset](epochs=epochs or 2, noise=noise)
+    runs = {
+        name: RunSettings(
+            data=DataSettings(num_training=16, num_validation=4, noise=noise),
+            training=run.training,
+            evaluation=EvaluationSettings(num_systems=20, num_samples=8),
+        )
+        for name, run in whole.experiments.items()
+    }
+    return whole.model_copy(update={"experiments": runs})
 
 
 def table_settings(

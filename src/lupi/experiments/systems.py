@@ -6,7 +6,7 @@ import jax
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from lupi.data import RaggedTasks, SeriesTable, Task, generate_tasks
+from lupi.data import Observations, RaggedTasks, SeriesTable, Task, generate_tasks
 from lupi.data.held_out import hold_out
 from lupi.errors import UserError
 from lupi.experiments.experiment import Experiment, Simulation
@@ -54,6 +54,7 @@ def _simulate(source: Simulation, settings: RunSettings, key: PRNGKeyArray) -> R
         time_unit=source.horizon,
         key=key,
     )
+    everything = _with_noise(everything, sizes.noise, key)
     at_training = np.searchsorted(grid, training_grid)
     at_test = np.searchsorted(grid, test_grid)
     test = _select(everything, slice(num_seen, None), at_test)
@@ -64,6 +65,17 @@ def _simulate(source: Simulation, settings: RunSettings, key: PRNGKeyArray) -> R
         times=test.observations.ts[0] * source.horizon,
         floor=_floor(_select(everything, slice(sizes.num_training), at_test), test, key),
     )
+
+
+def _with_noise(tasks: Task, noise: float, key: PRNGKeyArray) -> Task:
+    """The same systems, observed less exactly."""
+    if noise == 0:
+        return tasks
+    seen = tasks.observations
+    scale = noise * seen.ys.std(axis=(0, 1))
+    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    ys = seen.ys + scale * rng.standard_normal(seen.ys.shape)
+    return Task(Observations(seen.ts, ys.astype(np.float32)), tasks.privileged)
 
 
 def _select(tasks: Task, systems: slice, times: np.ndarray) -> Task:

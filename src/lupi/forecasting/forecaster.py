@@ -175,9 +175,9 @@ class Forecaster:
     ) -> tuple[TrainingState, BaseException | None]:
         """The last good state of training, and what stopped it before the end, if anything."""
         state, saved = None, time.monotonic()
-        num_tasks = len(parts[0])
+        num_epochs = settings.num_epochs(len(parts[0]))
         if checkpoint is not None:
-            like = begin([process], settings, num_tasks)
+            like = begin([process], settings, *map(len, parts))
             state = load_checkpoint(checkpoint, like, identity=identity)
         epochs = train_epochs(
             [process],
@@ -193,7 +193,7 @@ class Forecaster:
                     watch(state.histories[0][-1])
                 if checkpoint is not None and (
                     time.monotonic() - saved > SECONDS_BETWEEN_CHECKPOINTS
-                    or state.epoch == settings.num_epochs(num_tasks)
+                    or state.epoch == num_epochs
                 ):
                     save_checkpoint(checkpoint, state, identity=identity)
                     saved = time.monotonic()

@@ -1,14 +1,13 @@
 """How forecasters are built and trained: a default for data of all kinds, and the paper's."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import Field, ValidationError
 
 from lupi.errors import UserError, check_name, settings_problem
-from lupi.inference import AbstractInference, Amortised, Refined
 from lupi.models import ProcessSettings
-from lupi.objectives import AbstractObjective, Elbo
+from lupi.presets import PRESETS
 from lupi.registry import ModelSettings, get_model
 from lupi.training import TrainingSettings
 
@@ -25,50 +24,6 @@ class ForecasterSettings(ModelSettings):
     def num_validation(self, num_series: int) -> int:
         """How many of so many series are held out."""
         return max(1, min(num_series - 1, round(self.validation_share * num_series)))
-
-
-class Preset(NamedTuple):
-    """Settings to begin with."""
-
-    process: dict[str, Any]
-    """What differs from the paper's sizes, of processes that have such a setting."""
-    train: TrainingSettings
-    objective: AbstractObjective
-    inference: AbstractInference
-
-
-PRESETS = {
-    "default": Preset(
-        process={
-            "hidden_size": 32,
-            "representation_size": 32,
-            "min_latent_scale": 0.01,
-            "min_observation_scale": 0.02,
-            "marks_gaps": True,
-        },
-        train=TrainingSettings(
-            epochs=None,
-            learning_rate=5e-3,
-            batch_size=8,
-            context_sizes=(3, 15),
-            target_sizes=(10, 50),
-            decay=True,
-            max_gradient=10.0,
-            keep_best=True,
-            validations=50,
-            validation_draws=16,
-        ),
-        objective=Elbo(free_nats=5.0),
-        inference=Refined(),
-    ),
-    "paper": Preset(
-        process={"marks_gaps": True},
-        train=TrainingSettings(),
-        objective=Elbo(),
-        inference=Amortised(),
-    ),
-}
-"""`default` serves data of all kinds; `paper` has the paper's settings."""
 
 
 def forecaster_settings(

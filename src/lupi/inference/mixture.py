@@ -27,17 +27,15 @@ class GaussianMixture(eqx.Module):
     means: Float[AnyArray, "component dimension"]
     factors: Float[AnyArray, "component dimension dimension"]
     """Lower triangular; times its transpose it is the covariance."""
+    inverses: Float[AnyArray, "component dimension dimension"]
+    """Of the factors."""
 
     def log_densities(self, x: Float[AnyArray, " dimension"]) -> Float[Array, " component"]:
         """Of each Gaussian at x, its weight included."""
-
-        def one(log_weight, mean, factor):
-            distance = jax.scipy.linalg.solve_triangular(factor, x - mean, lower=True)
-            log_volume = jnp.sum(jnp.log(jnp.abs(jnp.diagonal(factor))))
-            constant = 0.5 * x.size * math.log(2 * math.pi)
-            return log_weight - 0.5 * jnp.sum(distance**2) - log_volume - constant
-
-        return jax.vmap(one)(self.log_weights, self.means, self.factors)
+        distances = jnp.einsum("kij,kj->ki", self.inverses, x - self.means)
+        log_volumes = jnp.sum(jnp.log(jnp.diagonal(self.factors, axis1=1, axis2=2)), axis=1)
+        constant = 0.5 * x.size * math.log(2 * math.pi)
+        return self.log_weights - 0.5 * jnp.sum(distances**2, axis=1) - log_volumes - constant
 
     def log_density(self, x: Float[AnyArray, " dimension"]) -> Float[Array, ""]:
         """The logarithm of the density at x."""
@@ -48,7 +46,8 @@ class GaussianMixture(eqx.Module):
         pick_key, noise_key = jax.random.split(key)
         chosen = systematic(self.log_weights, number, pick_key)
         noise = jax.random.normal(noise_key, (number, self.means.shape[1]))
-        return self.means[chosen] + jnp.einsum("sij,sj->si", self.factors[chosen], noise)
+        means, factors = jnp.asarray(self.means), jnp.asarray(self.factors)
+        return means[chosen] + jnp.einsum("sij,sj->si", factors[chosen], noise)
 
 
 def systematic(
@@ -84,9 +83,19 @@ def fit_mixture(
         if score > best_score:
             best, best_score = number, score
     weights, means, covariances = _fit(points, blur, best, np.random.default_rng(seed))
-    parts = np.log(weights), means, np.linalg.cholesky(covariances)
-    log_weights, means, factors = (part.astype(np.float32) for part in parts)
-    return GaussianMixture(log_weights, means, factors)
+    return mixture_of(np.log(weights), means, covariances)
+
+
+def mixture_of(
+    log_weights: Float[np.ndarray, " component"],
+    means: Float[np.ndarray, "component dimension"],
+    covariances: Float[np.ndarray, "component dimension dimension"],
+) -> GaussianMixture:
+    """The mixture of these Gaussians."""
+    factors = np.linalg.cholesky(covariances)
+    parts = log_weights, means, factors, np.linalg.inv(factors)
+    log_weights, means, factors, inverses = (np.asarray(part, np.float32) for part in parts)
+    return GaussianMixture(log_weights, means, factors, inverses)
 
 
 def _fit(points, blur, number: int, rng: np.random.Generator):

@@ -5,8 +5,10 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
+from lupi._machinery.compilation import padded_size
 from lupi.data.observations import Observations
 from lupi.distributions import AnyArray, Normal
 from lupi.errors import UserError
@@ -18,6 +20,9 @@ from lupi.models import AbstractProcess, Sample
 
 POWERS = (1.0, 0.8, 0.6, 0.4, 0.2, 0.0)
 """Of the importance weights: the first that leaves enough samples is taken."""
+
+LEAST_DRAWS = 64
+"""From which samples are chosen, however few."""
 
 
 class Refined(AbstractInference):
@@ -62,13 +67,15 @@ class Refined(AbstractInference):
         scores = _scores_of_members(problem)
         _, best = jax.lax.top_k(scores, min(self.starts, len(scores)))
         guess = family.active(code.latent.loc)
-        starts = jnp.concatenate([guess[None], family.members[best]])
+        starts = jnp.concatenate([guess[None], jnp.asarray(family.members)[best]])
         optima = jax.vmap(lambda start: _search(problem, start, self.steps))(starts)
         proposal = _proposal(family, optima, scores)
 
-        keys = jax.random.split(key, 4)
-        active = proposal.sample(num_samples, key=keys[0])
-        other = jax.random.normal(keys[1], (num_samples, family.other_axes.shape[1]))
+        # As many as `predict` draws for any number up to that: its samples are some of these.
+        number = padded_size(num_samples, LEAST_DRAWS)
+        keys = jax.random.split(key, 3)
+        active = proposal.sample(number, key=keys[0])
+        other = jax.random.normal(keys[1], (number, family.other_axes.shape[1]))
         latents = jax.vmap(family.latent)(active, other)
         parts = decode_samples(
             process,
@@ -85,17 +92,23 @@ class Refined(AbstractInference):
         log_weights = jnp.where(jnp.isfinite(log_weights), log_weights, -jnp.inf)
         shares = jnp.stack([_effective_share(power * log_weights) for power in POWERS])
         power = jnp.array(POWERS)[jnp.argmax(shares >= self.least_effective)]
-        chosen = systematic(jnp.where(power > 0, power * log_weights, 0.0), num_samples, keys[2])
-        # In no order: whoever takes the first few of them takes some at random.
-        chosen = jax.random.permutation(keys[3], chosen)
+        chosen = systematic(jnp.where(power > 0, power * log_weights, 0.0), number, keys[2])
+        # Out of their order: the first few are from all over.
+        chosen = chosen[_scattered(number)[:num_samples]]
         latents, (_, decoded, on_grid) = jax.tree.map(lambda leaf: leaf[chosen], (latents, parts))
         return Inferred(
             latents,
             decoded,
             trajectories=on_grid.loc,
-            log_evidence=jax.nn.logsumexp(log_weights) - jnp.log(num_samples),
+            log_evidence=jax.nn.logsumexp(log_weights) - jnp.log(number),
             effective_share=shares[0],
         )
+
+
+def _scattered(number: int) -> Int[np.ndarray, " place"]:
+    """The numbers below a power of two, each far from the one before it."""
+    stride = int(number * 0.618) | 1
+    return np.arange(number) * stride % number
 
 
 class _Problem(NamedTuple):
@@ -173,7 +186,7 @@ def _surface(problem: _Problem, place: Float[Array, " active"]) -> _Optimum:
     prior = family.prior
     logs = prior.log_densities(place)
     shares = jax.nn.softmax(logs)
-    precisions = jax.vmap(_precision)(prior.factors)
+    precisions = jnp.einsum("kij,kil->kjl", prior.inverses, prior.inverses)
     pulls = jnp.einsum("kij,kj->ki", precisions, place - prior.means)
     return _Optimum(
         place,
@@ -183,15 +196,13 @@ def _surface(problem: _Problem, place: Float[Array, " active"]) -> _Optimum:
     )
 
 
-def _precision(factor):
-    inverse = jax.scipy.linalg.solve_triangular(factor, jnp.eye(len(factor)), lower=True)
-    return inverse.T @ inverse
-
-
 def _search(problem: _Problem, start: Float[Array, " active"], steps: int) -> _Optimum:
     """The best place found from a start."""
+    size = start.size
+    nowhere = _Optimum(start, jnp.array(jnp.inf), jnp.zeros(size), jnp.eye(size))
 
     def step(carry, _):
+        # The first step goes nowhere: it only looks around.
         here, damping = carry
         damped = here.curvature + damping * jnp.diag(jnp.diagonal(here.curvature))
         move = jax.scipy.linalg.solve(damped, here.slope, assume_a="pos")
@@ -200,7 +211,7 @@ def _search(problem: _Problem, start: Float[Array, " active"], steps: int) -> _O
         here = jax.tree.map(lambda new, old: jnp.where(better, new, old), there, here)
         return (here, jnp.where(better, damping * 0.2, damping * 5.0)), None
 
-    (found, _), _ = jax.lax.scan(step, (_surface(problem, start), jnp.array(0.01)), length=steps)
+    (found, _), _ = jax.lax.scan(step, (nowhere, jnp.array(0.05)), length=steps + 1)
     return found
 
 
@@ -225,7 +236,7 @@ def _effective_share(log_weights: Float[Array, " sample"]) -> Float[Array, ""]:
 
 def _proposal(family: Family, optima: _Optimum, scores) -> GaussianMixture:
     """A Gaussian at each optimum, weighed by its evidence, beside the prior's own."""
-    factors = jax.vmap(_covariance_factor)(optima.curvature)
+    factors, inverses = jax.vmap(_covariance_factors)(optima.curvature)
     volumes = jnp.sum(jnp.log(jnp.diagonal(factors, axis1=1, axis2=2)), axis=1)
     apart = optima.place[:, None] - optima.place
     distances = jnp.einsum("abi,bij,abj->ab", apart, optima.curvature, apart)
@@ -243,10 +254,12 @@ def _proposal(family: Family, optima: _Optimum, scores) -> GaussianMixture:
         jnp.concatenate([local + jnp.log1p(-0.999 * width), of_prior + jnp.log(width)]),
         jnp.concatenate([optima.place, family.prior.means]),
         jnp.concatenate([factors, jnp.asarray(family.prior.factors)]),
+        jnp.concatenate([inverses, jnp.asarray(family.prior.inverses)]),
     )
 
 
-def _covariance_factor(curvature):
-    """The lower triangular factor of the inverse."""
-    flipped = jnp.linalg.cholesky(curvature[::-1, ::-1])[::-1, ::-1]
-    return jax.scipy.linalg.solve_triangular(flipped, jnp.eye(len(curvature)), lower=False).T
+def _covariance_factors(curvature):
+    """The lower triangular factor of the inverse, and the inverse of that factor."""
+    upper = jnp.linalg.cholesky(curvature[::-1, ::-1])[::-1, ::-1]
+    eye = jnp.eye(len(curvature))
+    return jax.scipy.linalg.solve_triangular(upper, eye, lower=False).T, upper.T

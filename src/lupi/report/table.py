@@ -1,5 +1,6 @@
 """Table 1 from saved results, beside the paper's values."""
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -14,7 +15,14 @@ from lupi.metrics import Estimate, estimate
 from lupi.registry import MODELS
 from lupi.report.paper import METRICS, exponent, printed, unit
 
-FULL_METRICS = ("joint_log_likelihood", "crps", "coverage_50", "coverage_90", "coverage_95")
+FULL_METRICS = (
+    "joint_log_likelihood",
+    "crps",
+    "coverage_50",
+    "coverage_90",
+    "coverage_95",
+    "calibration_error",
+)
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -154,12 +162,12 @@ def to_markdown(tables: list[ExperimentTable], departures: str) -> str:
         "# The full predictive distribution",
         "",
         "The mixture over samples of z of the decoded Normals: log-likelihood of a whole series "
-        "per value (higher is better), CRPS (lower is better), and how often the central 50, 90 "
-        "and 95 % intervals cover what is observed.",
+        "per value (higher is better), CRPS (lower is better), how often the central 50, 90 and "
+        "95 % intervals cover what is observed, and the calibration error of all systems pooled.",
     ]
     for table in tables:
-        names = "log-likelihood | CRPS | coverage 50 % | 90 % | 95 %"
-        lines += ["", f"## {table.title}", "", f"| Model | {names} |", "|---" * 6 + "|"]
+        names = "log-likelihood | CRPS | coverage 50 % | 90 % | 95 % | calib. error, pooled"
+        lines += ["", f"## {table.title}", "", f"| Model | {names} |", "|---" * 7 + "|"]
         for row in table.full_rows:
             lines.append(f"| {row.label} | {' | '.join(cell.text for cell in row.cells)} |")
     return "\n".join(lines) + "\n"
@@ -194,7 +202,11 @@ def to_terminal(table: ExperimentTable) -> Table:
 
 
 def _show(value: Estimate, unit: float, digits: int = 2) -> str:
-    text = f"{value.mean / unit:.{digits}f}"
+    """In a unit, with so many digits behind the point, and more where these would all be 0."""
+    mean = value.mean / unit
+    if 0 < abs(mean) < 10.0 ** (1 - digits):
+        digits = 1 - math.floor(math.log10(abs(mean)))
+    text = f"{mean:.{digits}f}"
     return text if value.stderr is None else f"{text} ± {value.stderr / unit:.{digits}f}"
 
 

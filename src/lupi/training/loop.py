@@ -9,10 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from lupi._machinery.compilation import compiled
 from lupi.data import RaggedTasks, Task, split_randomly
+from lupi.distributions import AnyArray
 from lupi.errors import UserError
 from lupi.models import AbstractProcess
 from lupi.objectives import AbstractObjective, Elbo
@@ -42,14 +43,23 @@ class Fitted(NamedTuple):
     history: list[EpochRow]
 
 
+class Best(NamedTuple):
+    """The epoch with the lowest validation loss so far, of each process."""
+
+    weights: AbstractProcess
+    losses: Float[AnyArray, "process task"]
+    """Of the validation tasks."""
+    latest: Float[AnyArray, "process task"]
+    """The same of the last epoch that was validated."""
+
+
 class TrainingState(NamedTuple):
     """Training after some epochs: all that is needed to go on as if it had never stopped."""
 
     weights: AbstractProcess
     """Of all processes, stacked."""
     optimiser: optax.OptState
-    best: AbstractProcess
-    """The weights of the epoch with the lowest validation loss, of each process."""
+    best: Best
     histories: list[list[EpochRow]]
 
     @property
@@ -114,20 +124,32 @@ def fit_together(
 
 
 def begin(
-    processes: Sequence[AbstractProcess], settings: TrainingSettings, num_tasks: int
+    processes: Sequence[AbstractProcess],
+    settings: TrainingSettings,
+    num_tasks: int,
+    num_validation: int,
 ) -> TrainingState:
     """The state before the first epoch."""
     weights, _ = eqx.partition(_stack(processes), _is_array)
     optimiser = _initial_state(weights, settings, num_tasks)
-    return TrainingState(weights, optimiser, weights, [[] for _ in processes])
+    losses = np.zeros((len(processes), num_validation), np.float32)
+    best = Best(weights, losses, losses)
+    return TrainingState(weights, optimiser, best, [[] for _ in processes])
 
 
 def finish(
     processes: Sequence[AbstractProcess], state: TrainingState, settings: TrainingSettings
 ) -> list[Fitted]:
-    """The processes as they are in a state of their training."""
+    """The processes as they are in a state of their training.
+
+    The best weights are kept only where the validation tasks agree that they are better than the
+    last: by more than twice the standard error of the difference. The lowest of many losses on a
+    few tasks is mostly chance.
+    """
     _, structure = eqx.partition(_stack(processes), _is_array)
-    weights = jax.device_get(state.best if settings.keep_best else state.weights)
+    weights, best = jax.device_get((state.weights, state.best))
+    if settings.keep_best:
+        weights = _choose(is_better(best.losses, best.latest), weights, best.weights)
     return [
         Fitted(eqx.combine(_member(weights, i), structure), history)
         for i, history in enumerate(state.histories)
@@ -164,7 +186,8 @@ def train_epochs(
     run_steps, validate = compiled(_run_steps, brief=brief), compiled(_validate, brief=brief)
     draw_order = compiled(_draw_order, brief=True)
 
-    state = begin(processes, settings, num_tasks) if state is None else state
+    if state is None:
+        state = begin(processes, settings, num_tasks, len(validation[0]))
     training, validation = jax.device_get(list(training)), jax.device_get(list(validation))
     key_data = np.stack([jax.random.key_data(key) for key in keys])
 
@@ -186,8 +209,10 @@ def train_epochs(
             terms.append(jax.device_get(some_terms))
         steps = jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), *terms)
         found = {f"train_{name}": values.mean(axis=1) for name, values in steps.items()}
+        losses = None
         if settings.validates(epoch, num_epochs):
             validated = jax.device_get(validate(loop, weights, held_out, key_data))
+            losses = validated.pop("losses")
             found |= {f"validation_{name}": values for name, values in validated.items()}
         _check_finite(epoch, steps["loss"], found.get("validation_loss"))
         histories = [
@@ -195,11 +220,23 @@ def train_epochs(
             for i, history in enumerate(state.histories)
         ]
         best = state.best
-        if "validation_loss" in found:
+        if losses is not None:
             improved = np.array([best_epoch(history)["epoch"] == epoch for history in histories])
-            best = _choose(improved, *jax.device_get((best, weights)))
+            now = jax.device_get((weights, losses))
+            best = Best(*_choose(improved, jax.device_get(best[:2]), now), latest=losses)
         state = TrainingState(weights, optimiser, best, histories)
         yield state
+
+
+def is_better(
+    losses: Float[np.ndarray, "process task"], latest: Float[np.ndarray, "process task"]
+) -> Bool[np.ndarray, " process"]:
+    """Whether losses are lower than the latest ones beyond chance, task by task."""
+    number = losses.shape[1]
+    if number < 2:
+        return np.zeros(len(losses), bool)
+    gains = latest.astype(float) - losses
+    return gains.mean(axis=1) > 2 * gains.std(axis=1, ddof=1) / math.sqrt(number)
 
 
 def best_epoch(history: list[EpochRow]) -> EpochRow:
@@ -404,7 +441,8 @@ def _run_steps(loop: _Loop, weights, state, tasks: Task, key_data):
 
 
 def _validate(loop: _Loop, weights, tasks: Task, key_data):
-    """The terms on the validation tasks, with splits and samples that are the same every time."""
+    """The terms on the validation tasks, with splits and samples that are the same every time; and
+    the loss of each task."""
 
     def one(weights, tasks, key_data):
         _, key = jax.random.split(jax.random.wrap_key_data(key_data))
@@ -412,9 +450,12 @@ def _validate(loop: _Loop, weights, tasks: Task, key_data):
         keys = jax.random.split(key, draws * len(tasks)).reshape(draws, len(tasks))
 
         def draw(keys):
-            return jax.tree.map(jnp.mean, loop.losses(weights, loop.split(tasks, keys)))
+            return loop.losses(weights, loop.split(tasks, keys))
 
         # One draw after another: all at once would take as much memory for each.
-        return draw(keys[0]) if draws == 1 else jax.tree.map(jnp.mean, jax.lax.map(draw, keys))
+        terms = (
+            jax.lax.map(draw, keys) if draws > 1 else jax.tree.map(lambda x: x[None], draw(keys[0]))
+        )
+        return jax.tree.map(jnp.mean, terms) | {"losses": terms["loss"].mean(axis=0)}
 
     return _mapped(one)(weights, tasks, key_data)

@@ -32,7 +32,8 @@ class TrainingSettings(BaseModel):
     max_gradient: float | None = Field(default=None, gt=0)
     """The largest norm of a step's gradient; a longer one is shortened to it."""
     keep_best: bool = False
-    """Keep the weights with the lowest validation loss instead of the last."""
+    """Keep the weights with the lowest validation loss instead of the last, where held-out series
+    agree that they are better beyond chance."""
     validations: int | None = Field(default=None, ge=1)
     """How often the validation loss is computed, evenly spread and once more after the first epoch;
     none is after every epoch."""

@@ -1,0 +1,54 @@
+"""Settings to begin with: what forecasts best, and the paper's."""
+
+from typing import Any, NamedTuple
+
+from lupi.inference import AbstractInference, Amortised, Refined
+from lupi.objectives import AbstractObjective, Elbo
+from lupi.training import TrainingSettings
+
+
+class Preset(NamedTuple):
+    """Settings to begin with."""
+
+    process: dict[str, Any]
+    """What differs from the paper's sizes, of processes that have such a setting."""
+    train: TrainingSettings
+    objective: AbstractObjective
+    inference: AbstractInference
+
+
+BEST = Preset(
+    process={
+        "hidden_size": 64,
+        "representation_size": 64,
+        "min_latent_scale": 0.01,
+        "min_observation_scale": 0.001,
+        "marks_gaps": True,
+    },
+    train=TrainingSettings(
+        epochs=None,
+        learning_rate=3e-3,
+        batch_size=8,
+        context_sizes=(3, 15),
+        target_sizes=(10, 50),
+        decay=True,
+        max_gradient=10.0,
+        keep_best=True,
+        validations=50,
+        validation_draws=16,
+    ),
+    objective=Elbo(free_nats=5.0),
+    inference=Refined(),
+)
+"""What forecasts best, for data of all kinds."""
+
+PRESETS = {
+    "default": BEST,
+    "paper": Preset(
+        process={"marks_gaps": True},
+        train=TrainingSettings(),
+        objective=Elbo(),
+        inference=Amortised(),
+    ),
+}
+"""`default` serves data of all kinds; `paper` has the paper's settings."""
