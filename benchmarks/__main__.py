@@ -8,6 +8,7 @@ from importlib.metadata import version
 
 from benchmarks.common import FIGURES, HERE
 from benchmarks.figures import draw_growth, draw_speed
+from benchmarks.finding import measure_finding
 from benchmarks.growth import measure_growth
 from benchmarks.keeping import measure_keeping
 from benchmarks.latency import measure_latency
@@ -28,6 +29,7 @@ PARTS = {
     "noise": measure_noise,
     "limit": measure_limit,
     "keeping": measure_keeping,
+    "finding": measure_finding,
 }
 
 

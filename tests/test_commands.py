@@ -83,19 +83,29 @@ def test_predict_writes_a_forecast_and_a_picture(folder, capsys):
     out, plot = folder / "forecast.parquet", folder / "forecast.png"
     arguments = [str(folder / "model.lupi"), str(folder / "new.csv"), "--times", "0:12:25"]
     capsys.readouterr()
-    main(["predict", *arguments, "--out", str(out), "--plot", str(plot), "--json"])
-    assert json.loads(capsys.readouterr().out) == {
+    found = folder / "found.csv"
+    files = ["--out", str(out), "--plot", str(plot), "--systems", str(found)]
+    main(["predict", *arguments, *files, "--json"])
+    printed = json.loads(capsys.readouterr().out)
+    printed.pop("unlike_the_training_data", None)  # after two epochs anything may be
+    assert printed == {
         "file": str(out),
         "series": 2,
         "rows": 50,
+        "systems": str(found),
         "picture": str(plot),
     }
+    systems = pd.read_csv(found)
+    assert list(systems["series"]) == [0, 1]
+    assert (systems["k_lower"] < systems["k_upper"]).all()
     forecast = pd.read_parquet(out)
     assert len(forecast) == 50
     assert forecast["t"].max() == 12
     assert (forecast["x1_lower"] < forecast["x1_upper"]).all()
     assert plot.read_bytes().startswith(b"\x89PNG")
-    main(["predict", *arguments[:2], "--times", "1,2.5", "--out", str(folder / "forecast.nc")])
+    again = ["--times", "1,2.5", "--out", str(folder / "forecast.nc"), "--known.k", "0.5"]
+    main(["predict", *arguments[:2], *again])
+    assert "Found of each run" in capsys.readouterr().out
     assert (folder / "forecast.nc").exists()
 
 
@@ -111,6 +121,7 @@ def test_evaluate_writes_metrics_and_a_report(folder, capsys):
     assert x1["calibration_error"]["mean"] >= 0
     assert x1["coverage_50"]["mean"] < x1["coverage_95"]["mean"]
     runs_std = pd.read_parquet(runs)["x1"].std()
+    assert 0 <= printed["privileged"]["k"]["coverage_90"] <= 1
     assert x1["rmse_of_training_mean"]["mean"] == pytest.approx(runs_std, rel=0.3)
     assert "data:image/png" in (out / "report.html").read_text()
     main(["evaluate", model, runs, "--out", str(out)])

@@ -51,6 +51,13 @@ def test_the_guide_to_your_own_data_runs(folder):
     assert names["forecast"].mean.shape == (3, 2)
 
 
+def test_the_guide_to_inference_runs(folder):
+    names: dict = {}
+    exec(compile(python_blocks("docs/inference.md"), "inference.md", "exec"), names)
+    assert names["knowing"].privileged.mean.shape == (1, 1)
+    assert {"k", "surprise"} < set(names["forecast"].systems().columns)
+
+
 def test_the_readmes_examples_run_and_their_model_loads_again(folder):
     names: dict = {}
     exec(compile(python_blocks("README.md"), "README.md", "exec"), names)

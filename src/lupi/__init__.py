@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         forecaster_settings,
         load,
     )
-    from lupi.inference import Amortised, InferringPredictor
+    from lupi.inference import Amortised, InferringPredictor, Refined, learn_family
     from lupi.models import (
         ConditionalProcess,
         ConditionalProcessSettings,
@@ -74,6 +74,7 @@ _HOMES = {
     "Observations": "data",
     "Parameter": "systems",
     "Prediction": "models",
+    "Refined": "inference",
     "SeriesTable": "data",
     "System": "systems",
     "Task": "data",
@@ -91,6 +92,7 @@ _HOMES = {
     "generate_tasks": "data",
     "get_experiment": "experiments",
     "get_model": "registry",
+    "learn_family": "inference",
     "load": "forecasting",
     "load_process": "models",
     "metrics": "metrics",
@@ -122,6 +124,7 @@ __all__ = [
     "Observations",
     "Parameter",
     "Prediction",
+    "Refined",
     "SeriesTable",
     "System",
     "Task",
@@ -139,6 +142,7 @@ __all__ = [
     "generate_tasks",
     "get_experiment",
     "get_model",
+    "learn_family",
     "load",
     "load_process",
     "metrics",

@@ -76,7 +76,7 @@ def prepare(
     sizes = np.array([size for size in SIZES if size <= longest])
     evidence = []
     for size in sizes:
-        contexts, hidden = _questions(seen, size, size, rng)
+        contexts, hidden = _questions(seen, int(size), int(size), rng)
         findings = predict(contexts, hidden.ts, best).findings
         assert findings is not None  # there is a family
         evidence.append(np.asarray(findings.log_evidence))

@@ -75,7 +75,7 @@ def test_results_json_has_a_record_for_every_experiment_model_seed_and_setting(s
     assert found == set(product(EXPERIMENTS, PAPER_MODELS, (0, 1), MODES))
     for record in content["records"]:
         assert set(record["metrics"]) == METRICS
-        assert set(record["seconds"]) == {"train", "evaluate"}
+        assert set(record["seconds"]) == {"train", "prepare", "evaluate"}
         for metric in record["metrics"].values():
             assert np.isfinite(metric["mean"])
             assert metric["stderr"] >= 0

@@ -19,6 +19,7 @@ from lupi.training import loop
 
 COLUMNS = {"series": "run", "time": "t", "observed": ["x", "y"], "privileged": ["k"]}
 SMALL = lupi.forecaster_settings(
+    inference="amortised",
     process={"hidden_size": 8, "representation_size": 8},
     train={"epochs": 3, "batch_size": 4, "context_sizes": (2, 5)},
 )
@@ -326,7 +327,7 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"of another training \(data was .*, is "):
         fit(RUNS.assign(x=RUNS["x"] + 1), checkpoint=path)
     slower = SMALL.train.model_copy(update={"learning_rate": 1e-4})
-    with pytest.raises(UserError, match=r"\(settings.train.learning_rate was 0.005, is 0.0001\)"):
+    with pytest.raises(UserError, match=r"\(settings.train.learning_rate was 0.003, is 0.0001\)"):
         fit(RUNS, settings=SMALL.model_copy(update={"train": slower}), checkpoint=path)
 
 

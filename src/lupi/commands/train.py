@@ -35,7 +35,8 @@ class TrainOptions:
     max_gradient
         The largest norm of a step's gradient; a longer one is shortened to it.
     keep_best
-        Keep the weights that do best on the runs held out, not the last ones.
+        Keep the weights that do best on the runs held out, where these agree that they are better
+        than the last ones.
     validations
         How often in all the runs held out are looked at.
     validation_draws
@@ -65,12 +66,16 @@ class SettingOptions:
         How it is trained.
     process
         What the model is like, such as --process.hidden-size 64; `lupi models lupi` lists all.
+    inference
+        How a forecast finds out which system it is: refined, by asking the trained model which one
+        explains the observations, or amortised, by one pass of its encoder. Default: the preset's.
     validation_share
         Of the runs, chosen at random: held out, to see when training is best. Default: 0.1.
     """
 
     train: TrainOptions | None = None
     process: dict[str, str] | None = None
+    inference: str | None = None
     validation_share: float | None = None
 
     def as_dictionary(self) -> dict[str, Any]:
@@ -80,8 +85,9 @@ class SettingOptions:
             given["train"] = {k: v for k, v in vars(self.train).items() if v is not None}
         if self.process is not None:
             given["process"] = {k.replace("-", "_"): v for k, v in self.process.items()}
-        if self.validation_share is not None:
-            given["validation_share"] = self.validation_share
+        for name in ("inference", "validation_share"):
+            if getattr(self, name) is not None:
+                given[name] = getattr(self, name)
         return given
 
 

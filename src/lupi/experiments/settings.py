@@ -93,7 +93,7 @@ def paper_settings(*, epochs: int | None = None, noise: float = 0.0) -> Reproduc
 def best_settings(*, epochs: int | None = None, noise: float = 0.0) -> ReproductionSettings:
     """The same data and contexts; of the model and its training, what forecasts best."""
     training = BEST.train.model_copy(
-        update={"context_sizes": (5, 9), "target_sizes": (15, 50), "keep_best": False}
+        update={"context_sizes": (5, 9), "target_sizes": (40, 51), "keep_best": False}
     )
     data = DataSettings(noise=noise)
     run = RunSettings(

@@ -204,7 +204,7 @@ def to_terminal(table: ExperimentTable) -> Table:
 def _show(value: Estimate, unit: float, digits: int = 2) -> str:
     """In a unit, with so many digits behind the point, and more where these would all be 0."""
     mean = value.mean / unit
-    if 0 < abs(mean) < 10.0 ** (1 - digits):
+    if 0 < abs(mean) < 0.5 * 10.0 ** (1 - digits):
         digits = 1 - math.floor(math.log10(abs(mean)))
     text = f"{mean:.{digits}f}"
     return text if value.stderr is None else f"{text} ± {value.stderr / unit:.{digits}f}"

@@ -1,0 +1,205 @@
+"""What inference in the model's own simulator finds: forecasts, values, strangers, times to look.
+
+On the models that `lupi reproduce --preset best` left in a folder (`BEST`, in the environment, or
+`reproduction-best`); what is known of their families is learnt again.
+"""
+
+import os
+from pathlib import Path
+
+import jax
+import numpy as np
+
+import benchmarks.common  # noqa: F401  one thread
+from lupi.data import Observations, Task, generate_tasks
+from lupi.distributions import Uniform
+from lupi.evaluation import score
+from lupi.experiments import EXPERIMENTS, Simulation, best_settings
+from lupi.experiments.results import RunFolder
+from lupi.experiments.systems import make_data
+from lupi.forecasting.forecast import STRANGE, information_gain
+from lupi.inference import Amortised, InferringPredictor
+from lupi.models import load_process
+from lupi.prediction import predict_many
+from lupi.preparation import prepare
+from lupi.systems import DampedOscillators, LotkaVolterra, System
+
+FOLDER = Path(os.environ.get("BEST", "reproduction-best"))
+SIZES = (1, 2, 3, 5, 7, 9, 12, 16, 20)
+NUM_SYSTEMS, NUM_TIMES, NUM_SAMPLES, SEEDS = 200, 100, 64, 2
+KEY = jax.random.key(7)
+
+
+def measure_finding() -> list[dict]:
+    """For each experiment and seed of the LUPI model."""
+    rows = []
+    for experiment in EXPERIMENTS:
+        for seed in range(SEEDS):
+            predictor, data = _predictor(experiment, seed)
+            test = data.test[:NUM_SYSTEMS]
+            rows.append(
+                {
+                    "experiment": experiment,
+                    "seed": seed,
+                    "active": int(predictor.family.members.shape[1]),
+                    "inflation": float(predictor.family.inflation),
+                    "noise": float(predictor.family.noise),
+                    "by_size": _by_size(predictor, test),
+                    "value": _value(predictor, test),
+                    "caught": _caught(predictor, experiment, test),
+                    "looking": _looking(predictor, test),
+                }
+            )
+            print(f"  {rows[-1]}", flush=True)
+    return rows
+
+
+def _predictor(experiment: str, seed: int):
+    settings = best_settings()
+    run, model = settings.experiments[experiment], settings.models["lupi"]
+    keys = jax.random.split(jax.random.key(seed), 5)
+    data = make_data(EXPERIMENTS[experiment], run, key=keys[0])
+    process = load_process(RunFolder(FOLDER, experiment, "lupi", seed).model_file)
+    family = prepare(process, model.inference, data.training, data.validation, key=keys[4])
+    return InferringPredictor(process, model.inference, family), data
+
+
+def _contexts(test: Task, size: int, seed: int = 0) -> Observations:
+    """So many random points of each system, and no more."""
+    rng = np.random.default_rng([size, seed])
+    seen = test.observations
+    chosen = np.stack([rng.permutation(seen.ts.shape[1])[:size] for _ in range(len(test))])
+    return _taken(seen, chosen)
+
+
+def _taken(seen: Observations, chosen: np.ndarray, room: int = 20) -> Observations:
+    rows = np.arange(len(chosen))[:, None]
+    empty = np.zeros((len(chosen), room - chosen.shape[1]), int)
+    padded = np.concatenate([chosen, empty], axis=1)
+    mask = np.broadcast_to(np.arange(room) < chosen.shape[1], padded.shape)
+    return Observations(seen.ts[rows, padded], seen.ys[rows, padded], np.array(mask))
+
+
+def _predict(predictor, contexts: Observations, ts):
+    keys = jax.random.split(KEY, len(contexts.ts))
+    return predict_many(predictor, contexts, ts, num_samples=NUM_SAMPLES, keys=keys)
+
+
+def _by_size(predictor, test: Task) -> list[dict]:
+    """Error and coverage for each number of points seen, in each third of the horizon; and the
+    error of the encoder alone."""
+    alone = InferringPredictor(predictor.process, Amortised())
+    seen, found = test.observations, []
+    for size in SIZES:
+        contexts = _contexts(test, size)
+        prediction = _predict(predictor, contexts, seen.ts)
+        overall = score(prediction, seen.ys).overall()
+        below = np.asarray(prediction.probability_below(seen.ys))
+        inside = np.abs(below - 0.5) <= 0.45
+        thirds = [float(part.mean()) for part in np.array_split(inside, 3, axis=1)]
+        encoder = _predict(alone, contexts, seen.ts)
+        found.append(
+            {
+                "size": size,
+                "mse": overall["mse"].mean,
+                "mse_stderr": overall["mse"].stderr,
+                "coverage_90": overall["coverage_90"].mean,
+                "coverage_50": overall["coverage_50"].mean,
+                "calibration_error": overall["calibration_error"].mean,
+                "coverage_90_of_thirds": thirds,
+                "effective_share": float(np.mean(prediction.findings.effective_share)),
+                "encoder_mse": float(np.mean((encoder.mean - seen.ys) ** 2)),
+            }
+        )
+    return found
+
+
+def _value(predictor, test: Task) -> dict:
+    """The privileged value from nine points."""
+    prediction = _predict(predictor, _contexts(test, 9), test.observations.ts[:, :2])
+    value, truth = prediction.findings.privileged, test.privileged[:, 0]
+    mean = np.asarray(value.loc)[..., 0].mean(axis=1)
+    rng = np.random.default_rng(0)
+    draws = np.asarray(value.loc)[..., 0] + np.asarray(value.scale)[..., 0] * rng.standard_normal(
+        value.loc.shape[:2]
+    )
+    ranks = (draws < truth[:, None]).mean(axis=1)
+    return {
+        "r2": float(1 - np.mean((mean - truth) ** 2) / truth.var()),
+        "coverage_90": float((np.abs(ranks - 0.5) <= 0.45).mean()),
+        "ranks_in_fifths": np.histogram(ranks, 5, (0, 1.0001))[0].tolist(),
+    }
+
+
+def _strangers(experiment: str) -> dict[str, System]:
+    if experiment == "stiffness":
+        return {
+            "k from 1.2 to 1.6": DampedOscillators(k=Uniform(1.2, 1.6), c=1.0),
+            "unequal masses": DampedOscillators(k=Uniform(0.2, 1.0), c=1.0, m1=2.0),
+        }
+    if experiment == "damping":
+        return {
+            "c from 2.5 to 3.5": DampedOscillators(k=0.5, c=Uniform(2.5, 3.5)),
+            "unequal masses": DampedOscillators(k=0.5, c=Uniform(0.5, 2.0), m1=2.0),
+        }
+    start = {"u0": Uniform(0.2, 1.0), "v0": Uniform(0.1, 0.5)}
+    return {
+        "u0, v0 from 1.5 to 2": LotkaVolterra(u0=Uniform(1.5, 2.0), v0=Uniform(1.5, 2.0)),
+        "predators that starve faster": LotkaVolterra(gamma=1.5, **start),
+    }
+
+
+def _caught(predictor, experiment: str, test: Task) -> dict[str, float]:
+    """The share of systems with a surprise below 1 %, from seven points."""
+    source = EXPERIMENTS[experiment].source
+    assert isinstance(source, Simulation)
+    times = np.linspace(0.0, source.horizon, NUM_TIMES)
+
+    def share(seen: Observations) -> float:
+        contexts = _contexts(Task(seen, np.zeros((len(seen.ts), 0), np.float32)), 7)
+        found = _predict(predictor, contexts, seen.ts[:, :2]).findings
+        return float((np.asarray(found.surprise) < STRANGE).mean())
+
+    seen = test.observations
+    frozen = np.array(seen.ys)
+    frozen[:, NUM_TIMES // 4 :, 1] = frozen[:, NUM_TIMES // 4, 1][:, None]
+    caught = {"none: false alarms": share(seen)}
+    for name, system in _strangers(experiment).items():
+        tasks = generate_tasks(system, times, NUM_SYSTEMS, time_unit=source.horizon, key=KEY)
+        caught[name] = share(tasks.observations)
+    caught["one column in another unit (x 1.5)"] = share(
+        Observations(seen.ts, seen.ys * np.array([1.0, 1.5], np.float32))
+    )
+    caught["a sensor that stops after a quarter"] = share(Observations(seen.ts, frozen))
+    return caught
+
+
+def _looking(predictor, test: Task) -> dict[str, list[float]]:
+    """The error after each of four observations, the first of them at random: the others where they
+    tell most, at random, and evenly spread."""
+    seen = test.observations
+    rng = np.random.default_rng(0)
+    number, length = seen.ts.shape
+    first = rng.integers(length, size=(number, 1))
+    ways = {"best": first, "random": first}
+    errors: dict[str, list[float]] = {"best": [], "random": [], "even": []}
+    for step in range(4):
+        for name, chosen in ways.items():
+            prediction = _predict(predictor, _taken(seen, chosen), seen.ts)
+            errors[name].append(float(np.mean((prediction.mean - seen.ys) ** 2)))
+            if name == "best":
+                gains = [information_gain(_one(prediction, i)) for i in range(number)]
+                following = np.argmax(gains, axis=1)[:, None]
+            else:
+                following = rng.integers(length, size=(number, 1))
+            ways[name] = np.concatenate([chosen, following], axis=1)
+        even = np.linspace(0, length - 1, step + 3)[1:-1].round().astype(int)
+        prediction = _predict(predictor, _taken(seen, np.tile(even, (number, 1))), seen.ts)
+        errors["even"].append(float(np.mean((prediction.mean - seen.ys) ** 2)))
+    return errors
+
+
+def _one(prediction, i: int):
+    from lupi.distributions import NormalMixture
+
+    return NormalMixture(prediction.means[i], prediction.scales[i])
