@@ -1,6 +1,7 @@
 """`lupi evaluate`."""
 
 from pathlib import Path
+from typing import Any
 
 from lupi.commands.options import Json, show
 from lupi.errors import UserError
@@ -38,7 +39,7 @@ def evaluate(
     """
     if not 1 <= context[0] <= context[1]:
         raise UserError(f"--context must be two numbers, the smaller first, got {context}.")
-    from lupi.data.reading import read_series
+    from lupi.data.reading import column_names, read_series
     from lupi.forecasting import evaluate as evaluate_forecaster
     from lupi.forecasting import load
     from lupi.report.evaluation import LABELS, as_dictionaries, write_evaluation
@@ -50,6 +51,7 @@ def evaluate(
         series=columns.series,
         time=columns.time,
         observed=columns.observed,
+        privileged=[name for name in columns.privileged if name in column_names(file)],
         training=False,
         min_points=2,
     )
@@ -61,10 +63,12 @@ def evaluate(
         data=Path(file).name,
         context=f"{context[0]} to {context[1]}",
     )
-    means = {
+    means: dict[str, Any] = {
         name: {metric: found[metric].mean for metric in LABELS}
         for name, found in evaluation.metrics.items()
     }
+    if evaluation.privileged:
+        means["privileged values, recovered"] = evaluation.privileged
     show(as_dictionaries(evaluation) if json else means, as_json=json)
     if not json:
         print(f"\nReport: {out / 'report.html'}")

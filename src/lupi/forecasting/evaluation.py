@@ -1,5 +1,6 @@
 """A forecaster, judged on series it has not seen, in original units."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -44,7 +45,7 @@ def evaluate(
 ) -> TableEvaluation:
     """Show the forecaster some random observations of each series, and ask it for all others."""
     shown_rows = _draw_contexts(table, context_sizes, seed)
-    context, held_back = table.rows(shown_rows), table.rows(~shown_rows)
+    context, held_back = _as_new(table.rows(shown_rows)), table.rows(~shown_rows)
     times = {
         label: original_times(table.columns, held_back.times[slice(*held_back.offsets[i : i + 2])])
         for i, label in enumerate(held_back.labels.tolist())
@@ -87,6 +88,12 @@ def _judge_recovered(found: Recovered | None, table: SeriesTable) -> dict[str, d
             "coverage_90": float(inside[there].mean()),
         }
     return judged
+
+
+def _as_new(table: SeriesTable) -> SeriesTable:
+    """The table as it would be of new series: without privileged columns."""
+    columns = table.columns.model_copy(update={"privileged": ()})
+    return replace(table, columns=columns, privileged=np.zeros((len(table), 0)))
 
 
 def _draw_contexts(table: SeriesTable, sizes: tuple[int, int], seed: int) -> np.ndarray:

@@ -32,8 +32,6 @@ def write_evaluation(
 ) -> None:
     """Write `metrics.json`, `figures/` and `report.html` into a folder."""
     metrics = as_dictionaries(evaluation)
-    if evaluation.privileged:
-        metrics |= {"privileged": evaluation.privileged}
     text = json.dumps(metrics, indent=1, allow_nan=False)
     write_atomically(out / "metrics.json", text + "\n")
     figures = {"examples": _draw_examples(evaluation), "calibration": _draw_calibration(evaluation)}
@@ -71,11 +69,15 @@ def write_evaluation(
 
 
 def as_dictionaries(evaluation: TableEvaluation) -> dict[str, Any]:
-    """The metrics as they stand in `metrics.json`: by column and name, each a mean and a stderr."""
-    return {
+    """The metrics as they stand in `metrics.json`: by column and name, each a mean and a stderr.
+
+    Where there are any, also how well privileged values are recovered.
+    """
+    metrics: dict[str, Any] = {
         column: {name: value._asdict() for name, value in found.items()}
         for column, found in evaluation.metrics.items()
     }
+    return metrics | ({"privileged": evaluation.privileged} if evaluation.privileged else {})
 
 
 def _cell(mean: float, stderr: float | None) -> str:
