@@ -51,6 +51,13 @@ def test_uniform_numbers_are_numpyros_and_both_are_distributions():
     assert not isinstance(jnp.zeros(()), Distribution)
 
 
+def test_the_density_of_a_uniform_is_scipys():
+    values = np.array([-1.0, 0.21, 0.5, 0.99, 1.1], np.float32)
+    with np.errstate(divide="ignore"):
+        expected = np.log(stats.uniform(0.2, 0.8).pdf(values))
+    np.testing.assert_allclose(Uniform(0.2, 1.0).log_prob(values), expected, rtol=1e-6)
+
+
 @pytest.mark.parametrize("ends", [(1.0, 0.2), (0.5, 0.5), (float("nan"), 1.0)])
 def test_ends_in_the_wrong_order_are_refused(ends):
     with pytest.raises(UserError, match="a lower and a higher number"):

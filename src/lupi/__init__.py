@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         forecaster_settings,
         load,
     )
+    from lupi.ideal import IdealObserver
     from lupi.inference import Amortised, InferringPredictor, Refined, learn_family
     from lupi.models import (
         ConditionalProcess,
@@ -65,6 +66,7 @@ _HOMES = {
     "Forecast": "forecasting",
     "Forecaster": "forecasting",
     "ForecasterSettings": "forecasting",
+    "IdealObserver": "ideal",
     "InferringPredictor": "inference",
     "LotkaVolterra": "systems",
     "MeanTrajectory": "models",
@@ -115,6 +117,7 @@ __all__ = [
     "Forecast",
     "Forecaster",
     "ForecasterSettings",
+    "IdealObserver",
     "InferringPredictor",
     "LotkaVolterra",
     "MeanTrajectory",

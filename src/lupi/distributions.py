@@ -51,6 +51,11 @@ class Uniform(eqx.Module):
         """One number."""
         return jax.random.uniform(key, (), minval=self.low, maxval=self.high)
 
+    def log_prob(self, value: Float[AnyArray, "*shape"]) -> Float[Array, "*shape"]:
+        """The logarithm of the density at each value."""
+        inside = (value >= self.low) & (value <= self.high)
+        return jnp.where(inside, -jnp.log(self.high - self.low), -jnp.inf)
+
 
 class Normal(eqx.Module):
     """Independent Normal distributions, one for each entry of the mean and the scale."""

@@ -56,7 +56,7 @@ def predict(
     samples are padded to the next power of two, at least 16, 128 and 64: only beyond these is
     something compiled again.
     """
-    _check_context(predictor, context)
+    check_context(predictor, context)
     if num_samples < 2:
         raise UserError(f"num_samples must be at least 2 to give a spread, got {num_samples}.")
     horizon = horizon_of(times)
@@ -291,7 +291,8 @@ def horizon_of(times: Any) -> int:
     return padded_size(max(1, math.ceil(values.max())), 1)
 
 
-def _check_context(predictor: AbstractPredictor, context: Observations) -> None:
+def check_context(predictor: AbstractPredictor, context: Observations) -> None:
+    """Raise unless it is a context of one system, of the quantities that the predictor knows."""
     if context.ts.ndim != 1:
         raise UserError(
             f"the context holds {context.ts.shape[0]} systems, predict takes one: map over them "

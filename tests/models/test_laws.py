@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 
 from lupi.data import Observations, Split, Task
+from lupi.distributions import Uniform
+from lupi.ideal import IdealObserver
 from lupi.inference import InferringPredictor, learn_family
 from lupi.models import KINDS, MeanTrajectory, build_process, load_process, save_process
 from lupi.models.process import AbstractPrivilegedPart
 from lupi.objectives import Elbo
 from lupi.prediction import predict, predict_many
 from lupi.registry import INFERENCES
+from lupi.systems import DampedOscillators
 from lupi.training import TrainingSettings, fit
 from toy_processes import AttentiveSettings, LatentSettings
 
@@ -80,6 +83,14 @@ PREDICTORS = {
     },
     "mean trajectory": lambda built: MeanTrajectory(
         ts=TIMES, mean=np.stack([TIMES, -TIMES], axis=1), std=np.ones((7, 2), np.float32)
+    ),
+    "ideal observer": lambda built: IdealObserver.of(
+        DampedOscillators(k=Uniform(0.2, 1.0)),
+        horizon=10.0,
+        noise=0.1,
+        num_members=256,
+        num_refined=64,
+        key=KEY,
     ),
 }
 

@@ -10,7 +10,7 @@ from lupi.models.predictor import AbstractPredictor
 from lupi.models.process import AbstractProcess, Code, Sample, no_latent, num_parameters
 from lupi.models.process_file import load_process, save_process
 from lupi.models.settings import NetworkSettings, ProcessSettings, build_process
-from lupi.models.solving import solve
+from lupi.models.solving import hermite, solve
 
 __all__ = [
     "KINDS",
@@ -30,6 +30,7 @@ __all__ = [
     "ProcessSettings",
     "Sample",
     "build_process",
+    "hermite",
     "load_process",
     "no_latent",
     "num_parameters",

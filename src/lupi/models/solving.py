@@ -46,7 +46,7 @@ def solve(
     )
     states = jnp.concatenate([states, end[None]])
     slopes = jnp.concatenate([slopes, field(t, end)[None]])
-    return _hermite(ts / dt, states, dt * slopes)
+    return hermite(ts / dt, states, dt * slopes)
 
 
 def solve_network(
@@ -92,7 +92,7 @@ def solve_network(
     steps = jnp.arange(num_steps + 1)[:, None]
     states = initial_state + dt * (totals @ last.weight.T + steps * last.bias)
     slopes = dt * last(at_nodes)
-    return _hermite(ts / dt, states, slopes)
+    return hermite(ts / dt, states, slopes)
 
 
 def solves(network: MLP) -> bool:
@@ -112,7 +112,7 @@ def _hidden(layer: Linear, a: Float[Array, " hidden"]) -> Float[Array, " hidden"
     return softplus(layer(softplus(a)))
 
 
-def _hermite(
+def hermite(
     position: Float[Array, " time"],
     values: Float[Array, "node state"],
     slopes: Float[Array, "node state"],

@@ -2,6 +2,7 @@
 
 import abc
 import dataclasses
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import equinox as eqx
@@ -86,14 +87,19 @@ class System(eqx.Module):
         """The names of the fields that hold parameters."""
         return tuple(f.name for f in dataclasses.fields(self) if f.name != "privileged")
 
+    def varying(self) -> dict[str, Distribution]:
+        """The parameters in which members differ, and what they are drawn from."""
+        fields = {name: getattr(self, name) for name in self.parameter_names()}
+        return {name: value for name, value in fields.items() if isinstance(value, Distribution)}
+
+    def member(self, values: Mapping[str, Any]) -> "System":
+        """The member with these values of what varies: the same class, a number in every field."""
+        fields = {name: getattr(self, name) for name in self.parameter_names()} | dict(values)
+        numbers = {name: jnp.asarray(value, dtype=float) for name, value in fields.items()}
+        return type(self)(**numbers, privileged=self.privileged)
+
     def sample(self, *, key: PRNGKeyArray) -> "System":
-        """Draw one member: the same class with a number in every field."""
+        """Draw one member."""
         names = self.parameter_names()
-        keys = jax.random.split(key, len(names))
-        values = {}
-        for name, parameter_key in zip(names, keys, strict=True):
-            value = getattr(self, name)
-            if isinstance(value, Distribution):
-                value = value.sample(parameter_key)
-            values[name] = jnp.asarray(value, dtype=float)
-        return type(self)(**values, privileged=self.privileged)
+        keys = dict(zip(names, jax.random.split(key, len(names)), strict=True))
+        return self.member({name: one.sample(keys[name]) for name, one in self.varying().items()})
