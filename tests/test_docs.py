@@ -74,6 +74,14 @@ def test_the_guide_to_new_systems_runs(tmp_path, monkeypatch):
     assert names["prediction"].mean.shape == (41, 1)
 
 
+def test_the_page_of_results_finds_what_a_forecast_loses_against_the_ideal_one():
+    names: dict = {}
+    code = python_blocks("docs/results.md").replace("family, times, 100,", "family, times, 20,")
+    exec(compile(code, "results.md", "exec"), names)
+    assert names["lost"].log_likelihood.mean > 0.3
+    assert names["lost"].crps_ratio.mean > 1.5
+
+
 def test_the_guide_to_new_models_runs_in_at_most_60_lines(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     code, names = python_blocks("docs/new-model.md"), {}

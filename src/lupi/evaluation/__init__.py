@@ -1,5 +1,6 @@
 """How good predictions are: the same for a paper's experiment and for a user's table."""
 
+from lupi.evaluation.comparison import Regret, regret
 from lupi.evaluation.recovered import judge_recovered
 from lupi.evaluation.scoring import LEVELS, Scores, score
 from lupi.evaluation.tasks import MODES, Evaluation, draw_contexts, evaluate_tasks
@@ -8,9 +9,11 @@ __all__ = [
     "LEVELS",
     "MODES",
     "Evaluation",
+    "Regret",
     "Scores",
     "draw_contexts",
     "evaluate_tasks",
     "judge_recovered",
+    "regret",
     "score",
 ]

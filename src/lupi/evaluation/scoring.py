@@ -57,13 +57,16 @@ class Scores(NamedTuple):
             curves("spread_curve"),
         )
 
-    def overall(self) -> dict[str, Estimate]:
-        """Each metric's mean and standard error over series, all columns together."""
-        rows = {
+    def by_series(self) -> dict[str, Float[np.ndarray, " series"]]:
+        """Each metric of each series, all columns together; NaN where nothing was observed."""
+        return {
             name: metrics.mean_over_columns(values, self.number)
             for name, values in self.values.items()
         }
-        rows["joint_log_likelihood"] = self.joint_log_likelihood
+
+    def overall(self) -> dict[str, Estimate]:
+        """Each metric's mean and standard error over series, all columns together."""
+        rows = self.by_series() | {"joint_log_likelihood": self.joint_log_likelihood}
         return _estimates(rows, self.curve.over(1), self.spread_curve.over(1))
 
     def by_column(self, names: Sequence[str]) -> dict[str, dict[str, Estimate]]:

@@ -15,7 +15,7 @@ from lupi.metrics.calibration import (
 from lupi.metrics.errors import squared_error
 from lupi.metrics.masking import mean_over_columns, mean_over_time
 from lupi.metrics.scores import crps, joint_log_likelihood, log_likelihood
-from lupi.metrics.summary import Estimate, estimate
+from lupi.metrics.summary import Estimate, estimate, estimate_ratio
 
 __all__ = [
     "CalibrationCurve",
@@ -25,6 +25,7 @@ __all__ = [
     "coverage",
     "crps",
     "estimate",
+    "estimate_ratio",
     "joint_log_likelihood",
     "log_likelihood",
     "mean_over_columns",

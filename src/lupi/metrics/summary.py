@@ -26,3 +26,16 @@ def estimate(values) -> Estimate:
     if values.size < 2:
         return Estimate(float(values.mean()), None)
     return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(values.size)))
+
+
+def estimate_ratio(numerators, denominators) -> Estimate:
+    r"""The mean of some values over the mean of others, in pairs, and its standard error.
+
+    By the delta method: that of the mean of $(a_i - r b_i) / \bar b$, where r is the ratio.
+    """
+    numerators, denominators = (
+        np.asarray(values, dtype=np.float64) for values in (numerators, denominators)
+    )
+    middle = denominators.mean()
+    ratio = float(numerators.mean() / middle)
+    return Estimate(ratio, estimate((numerators - ratio * denominators) / middle).stderr)
