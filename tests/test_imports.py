@@ -47,6 +47,7 @@ STAGES: dict[str, set[str]] = {
     "experiments": {
         "data",
         "evaluation",
+        "ideal",
         "inference",
         "metrics",
         "models",

@@ -10,11 +10,12 @@ from jaxtyping import PRNGKeyArray
 
 from lupi._machinery.files import write_atomically
 from lupi._machinery.memory import give_back_memory
-from lupi.evaluation import draw_contexts, evaluate_tasks, judge_recovered
+from lupi.data import Observations
+from lupi.evaluation import Scores, draw_contexts, evaluate_tasks, judge_recovered, regret
 from lupi.experiments.experiment import Experiment
 from lupi.experiments.paper import get_experiment
 from lupi.experiments.results import FinishedRun, Floor, Metric, Record, RunFolder
-from lupi.experiments.settings import RunSettings
+from lupi.experiments.settings import EvaluationSettings, RunSettings
 from lupi.experiments.systems import RunData, make_data
 from lupi.metrics import Estimate, spread_pit
 from lupi.models import build_process, save_process
@@ -89,6 +90,7 @@ def run(
             process=process,
             key=key.prediction,
         )
+        lost = _lost(part, contexts, evaluations["test"].scores, evaluation, key.prediction)
         seconds["evaluate"] = time.perf_counter() - started
 
         save_process(folder.model_file, process, model.process)
@@ -114,7 +116,9 @@ def run(
                 metrics={
                     name: _metric(value)
                     for name, value in (
-                        scores.overall() | judge_recovered(prediction.findings, part.test)
+                        scores.overall()
+                        | judge_recovered(prediction.findings, part.test)
+                        | (lost if mode == "test" else {})
                     ).items()
                 },
                 seconds=seconds,
@@ -125,6 +129,22 @@ def run(
         finished.append(FinishedRun(records=records, floor=floor))
         write_atomically(folder.finished_file, finished[-1].model_dump_json(indent=1))
     return finished
+
+
+def _lost(
+    data: RunData,
+    contexts: Observations,
+    scores: Scores,
+    evaluation: EvaluationSettings,
+    key: PRNGKeyArray,
+) -> dict[str, Estimate]:
+    """What a model falls short of the ideal observer, where there is one."""
+    if data.ideal is None:
+        return {}
+    number = evaluation.num_samples
+    ideal = evaluate_tasks(data.ideal, data.test, contexts, num_samples=number, key=key)["test"]
+    found = regret(scores, ideal.scores)
+    return {"regret_log_likelihood": found.log_likelihood, "crps_over_ideal": found.crps_ratio}
 
 
 class _Keys(NamedTuple):

@@ -11,6 +11,7 @@ from lupi.data.held_out import hold_out
 from lupi.errors import UserError
 from lupi.experiments.experiment import Experiment, Simulation
 from lupi.experiments.settings import RunSettings
+from lupi.ideal import IdealObserver
 from lupi.metrics import Estimate, estimate, mean_over_columns, squared_error
 from lupi.models import MeanTrajectory
 from lupi.prediction import predict_many
@@ -27,6 +28,9 @@ class RunData(NamedTuple):
     floor: Estimate
     """The squared error of the mean training trajectory on the test systems: what a model scores
     that cannot tell systems apart."""
+    ideal: IdealObserver | None = None
+    """Who knows the equations and the noise: the limit of any forecast. Of simulated systems that
+    are observed with noise; without any it would be exact."""
 
 
 def make_data(experiment: Experiment, settings: RunSettings, *, key: PRNGKeyArray) -> RunData:
@@ -54,7 +58,8 @@ def _simulate(source: Simulation, settings: RunSettings, key: PRNGKeyArray) -> R
         time_unit=source.horizon,
         key=key,
     )
-    everything = _with_noise(everything, sizes.noise, key)
+    noise = sizes.noise * everything.observations.ys.std(axis=(0, 1))
+    everything = _with_noise(everything, noise, key)
     at_training = np.searchsorted(grid, training_grid)
     at_test = np.searchsorted(grid, test_grid)
     test = _select(everything, slice(num_seen, None), at_test)
@@ -64,17 +69,19 @@ def _simulate(source: Simulation, settings: RunSettings, key: PRNGKeyArray) -> R
         test=test,
         times=test.observations.ts[0] * source.horizon,
         floor=_floor(_select(everything, slice(sizes.num_training), at_test), test, key),
+        ideal=IdealObserver.of(source.system, horizon=source.horizon, noise=noise, key=key)
+        if sizes.noise > 0
+        else None,
     )
 
 
-def _with_noise(tasks: Task, noise: float, key: PRNGKeyArray) -> Task:
+def _with_noise(tasks: Task, noise: Float[np.ndarray, " observation"], key: PRNGKeyArray) -> Task:
     """The same systems, observed less exactly."""
-    if noise == 0:
+    if not noise.any():
         return tasks
     seen = tasks.observations
-    scale = noise * seen.ys.std(axis=(0, 1))
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
-    ys = seen.ys + scale * rng.standard_normal(seen.ys.shape)
+    ys = seen.ys + noise * rng.standard_normal(seen.ys.shape)
     return Task(Observations(seen.ts, ys.astype(np.float32)), tasks.privileged)
 
 

@@ -18,5 +18,6 @@ def mean_over_columns(
     values: Float[np.ndarray, "series observed"], number: Int[np.ndarray, "series observed"]
 ) -> Float[np.ndarray, " series"]:
     """The mean of each series over its columns, each by the number of its known values."""
-    weights = number / number.sum(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):  # NaN where nothing is known
+        weights = number / number.sum(axis=1, keepdims=True)
     return (np.where(number > 0, values, 0.0) * weights).sum(axis=1)

@@ -23,6 +23,21 @@ FULL_METRICS = (
     "coverage_95",
     "calibration_error",
 )
+FULL_HEADERS = (
+    "log-likelihood",
+    "CRPS",
+    "coverage 50 %",
+    "90 %",
+    "95 %",
+    "calib. error, pooled",
+)
+REGRET = {
+    "regret_log_likelihood": "log-likelihood lost to the ideal observer",
+    "crps_over_ideal": "CRPS over the ideal observer's",
+    "recovered_error": "recovered value: error over variance",
+    "recovered_coverage_90": "its 90 % interval covers",
+}
+"""What test rows have beside the others, where it was computed."""
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -49,6 +64,7 @@ class ExperimentTable(NamedTuple):
     experiment: str
     title: str
     headers: list[str]
+    full_headers: list[str]
     rows: list[Row]
     full_rows: list[Row]
     floor: str
@@ -85,6 +101,7 @@ def _build_table(results: Results, experiment: str, title: str) -> ExperimentTab
     # Only seeds that every model has: a comparison of other means would not be paired.
     records = [record for record in records if record.seed in seeds]
     rows, full_rows = [], []
+    more = [metric for metric in REGRET if any(metric in r.metrics for r in records)]
     for mode in MODES:
         models = [m for m in MODELS if any((r.model, r.mode) == (m, mode) for r in records)]
         values = {
@@ -111,6 +128,12 @@ def _build_table(results: Results, experiment: str, title: str) -> ExperimentTab
             label = MODELS[model].label + ("*" if starred else "")
             rows.append(Row(label, MODELS[model].colour, starred, cells))
             full = [Cell(_show(values[model, m], 1.0, 3), False, "") for m in FULL_METRICS]
+            for metric in more:
+                there = all(
+                    metric in r.metrics for r in records if (r.model, r.mode) == (model, mode)
+                )
+                found = over_seeds(records, experiment, model, mode, metric) if there else None
+                full.append(Cell("" if found is None else _show(found, 1.0, 3), False, ""))
             full_rows.append(Row(label, MODELS[model].colour, starred, full))
     headers = [
         f"MSE ({_power(exponent(experiment, 'mse'))})",
@@ -122,6 +145,7 @@ def _build_table(results: Results, experiment: str, title: str) -> ExperimentTab
         experiment=experiment,
         title=title,
         headers=headers,
+        full_headers=[*FULL_HEADERS, *(REGRET[metric] for metric in more)],
         rows=rows,
         full_rows=full_rows,
         floor=_show(floor, unit(experiment, "mse")),
@@ -166,8 +190,8 @@ def to_markdown(tables: list[ExperimentTable], departures: str) -> str:
         "95 % intervals cover what is observed, and the calibration error of all systems pooled.",
     ]
     for table in tables:
-        names = "log-likelihood | CRPS | coverage 50 % | 90 % | 95 % | calib. error, pooled"
-        lines += ["", f"## {table.title}", "", f"| Model | {names} |", "|---" * 7 + "|"]
+        names, number = " | ".join(table.full_headers), len(table.full_headers) + 1
+        lines += ["", f"## {table.title}", "", f"| Model | {names} |", "|---" * number + "|"]
         for row in table.full_rows:
             lines.append(f"| {row.label} | {' | '.join(cell.text for cell in row.cells)} |")
     return "\n".join(lines) + "\n"
