@@ -37,7 +37,7 @@ BEST = Preset(
         validations=50,
         validation_draws=16,
     ),
-    objective=Elbo(free_nats=5.0),
+    objective=Elbo(kl_weight=0.1),
     inference=Refined(),
 )
 """What forecasts best, for data of all kinds."""

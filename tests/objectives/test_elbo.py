@@ -56,6 +56,14 @@ def test_both_codes_of_a_split_are_those_that_encoding_gives_one_by_one(lupi, no
             np.testing.assert_allclose(found.scale, expected.scale, rtol=1e-5, atol=1e-6)
 
 
+def test_the_divergence_may_weigh_less(lupi, split):
+    key = jax.random.key(2)
+    whole, terms = Elbo()(lupi, split, PRIVILEGED, key=key)
+    tenth, same = Elbo(kl_weight=0.1)(lupi, split, PRIVILEGED, key=key)
+    assert same == terms
+    assert float(whole - tenth) == pytest.approx(0.9 * float(terms["kl"]), rel=1e-4)
+
+
 NOISE = 0.4
 
 

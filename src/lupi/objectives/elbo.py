@@ -17,15 +17,15 @@ class Elbo(AbstractObjective):
       - KL\big(q(z | T, \pi) \,\|\, q'(z | C)\big)$$
 
     The expectation takes one sample of z, the divergence its closed form. Both are sums, over
-    points and dimensions; neither is weighted. For a process without privileged parts this is the
-    objective of the neural ODE process; for one with a deterministic part, which is always that of
-    the context, that of the neural process; and without a latent the log-likelihood of a
-    conditional neural process.
+    points and dimensions; neither is weighted, unless `kl_weight` says so. For a process without
+    privileged parts this is the objective of the neural ODE process; for one with a deterministic
+    part, which is always that of the context, that of the neural process; and without a latent the
+    log-likelihood of a conditional neural process.
     """
 
-    free_nats: float = eqx.field(default=0.0, static=True)
-    """What z may tell of a target at no cost: the divergence counts where it is above. Without it
-    training may end where z tells nothing and all systems look alike."""
+    kl_weight: float = eqx.field(default=1.0, static=True)
+    """Factor on the divergence; 1 is the bound. With less, z costs less than it tells, and training
+    does not end where z tells nothing and all systems look alike."""
 
     def __call__(
         self,
@@ -44,5 +44,4 @@ class Elbo(AbstractObjective):
         log_densities = decoded.log_prob(split.target.ys)
         log_likelihood = jnp.sum(log_densities, where=split.target.known)
         kl = jnp.sum(kl_divergence(target.latent, context.latent))
-        cost = jnp.maximum(kl, self.free_nats) if self.free_nats else kl
-        return cost - log_likelihood, {"log_likelihood": log_likelihood, "kl": kl}
+        return self.kl_weight * kl - log_likelihood, {"log_likelihood": log_likelihood, "kl": kl}
