@@ -86,7 +86,9 @@ series = lupi.read_series(
     observed=["hares", "lynxes"],
     privileged=systems.privileged,
 )
-forecaster = lupi.Forecaster(train={"epochs": 2 if SMALL else None}).fit(series, seed=0)
+forecaster = lupi.Forecaster(
+    train={"epochs": 2 if SMALL else None}, inference="amortised" if SMALL else "refined"
+).fit(series, seed=0)
 forecaster.save(OUT / "hare-lynx.lupi")
 print({name: round(value, 2) for name, value in forecaster.provenance["validation"].items()})
 

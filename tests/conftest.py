@@ -1,13 +1,5 @@
 """What tests share: a small process, a few tasks, and one finished smoke run."""
 
-import os
-from pathlib import Path
-
-# What one process of the tests has compiled, the others and the commands they start need not.
-COMPILED = Path(__file__).parents[1] / ".pytest_cache" / "compiled"
-os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(COMPILED))
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
-
 import jax
 import jax.numpy as jnp
 import numpy as np

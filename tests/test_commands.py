@@ -11,6 +11,7 @@ from lupi.cli import main
 
 COLUMNS = ["--series", "series", "--time", "t", "--observed", "x1,x2", "--privileged", "k"]
 SMALL = ["--train.epochs", "2", "--process.hidden-size", "8", "--train.batch-size", "8"]
+QUICK = [*SMALL, "--inference", "amortised"]
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +133,7 @@ def test_settings_come_from_a_file_and_options_go_before_it(folder, capsys):
     config = folder / "settings.toml"
     config.write_text("[train]\nepochs = 7\nlearning_rate = 0.002\n")
     runs, out = str(folder / "runs.parquet"), str(folder / "other.lupi")
-    main(["train", runs, *COLUMNS, *SMALL, "--config", str(config), "--out", out, "--json"])
+    main(["train", runs, *COLUMNS, *QUICK, "--config", str(config), "--out", out, "--json"])
     assert json.loads(capsys.readouterr().out)["epochs"] == 2
     main(["show", out, "--json"])
     train = json.loads(capsys.readouterr().out)["settings"]["train"]
@@ -145,7 +146,7 @@ def test_another_model_is_trained_predicts_is_evaluated_and_shown(folder, tmp_pa
     config = tmp_path / "settings.toml"
     config.write_text('model = "cnp"\n')
     choice = {"option": ["--model", "cnp"], "file": ["--config", str(config)]}[form]
-    main(["train", runs, *COLUMNS, *SMALL, *choice, "--out", model, "--json"])
+    main(["train", runs, *COLUMNS, *QUICK, *choice, "--out", model, "--json"])
     assert json.loads(capsys.readouterr().out)["epochs"] == 2
     main(["show", model, "--json"])
     shown = json.loads(capsys.readouterr().out)
@@ -166,7 +167,7 @@ def test_another_model_is_trained_predicts_is_evaluated_and_shown(folder, tmp_pa
 def test_the_option_goes_before_the_file_also_for_the_model(folder, tmp_path, capsys):
     config, model = tmp_path / "settings.toml", str(tmp_path / "model.lupi")
     config.write_text('model = "lupi"\n')
-    arguments = [str(folder / "runs.parquet"), *COLUMNS, *SMALL, "--config", str(config)]
+    arguments = [str(folder / "runs.parquet"), *COLUMNS, *QUICK, "--config", str(config)]
     main(["train", *arguments, "--model", "cnp", "--out", model])
     capsys.readouterr()
     main(["show", model, "--json"])

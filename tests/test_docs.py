@@ -12,6 +12,7 @@ import pytest
 from lupi import registry
 from lupi.cli import main
 from lupi.forecasting import PRESETS
+from lupi.inference import Amortised, Refined
 from lupi.models import KINDS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,10 +29,18 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     main(["simulate", "stiffness", "--out", "runs.parquet", "--series", "20"])
     Path("new.csv").write_text("t,x1,x2\n0,1,-1\n0.6,0.8,-0.8\n1.1,0.5,-0.5\n")
-    preset = PRESETS["default"]
-    brief = preset._replace(train=preset.train.model_copy(update={"epochs": 2}))
-    monkeypatch.setitem(PRESETS, "default", brief)
+    _train_briefly(monkeypatch, Amortised())
     return tmp_path
+
+
+def _train_briefly(monkeypatch, inference):
+    preset = PRESETS["default"]
+    brief = preset._replace(
+        process=preset.process | {"hidden_size": 8, "representation_size": 8},
+        train=preset.train.model_copy(update={"epochs": 2}),
+        inference=inference,
+    )
+    monkeypatch.setitem(PRESETS, "default", brief)
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/your-data.md"])
@@ -51,7 +60,8 @@ def test_the_guide_to_your_own_data_runs(folder):
     assert names["forecast"].mean.shape == (3, 2)
 
 
-def test_the_guide_to_inference_runs(folder):
+def test_the_guide_to_inference_runs(folder, monkeypatch):
+    _train_briefly(monkeypatch, Refined())
     names: dict = {}
     exec(compile(python_blocks("docs/inference.md"), "inference.md", "exec"), names)
     assert names["knowing"].privileged.mean.shape == (1, 1)

@@ -7,7 +7,7 @@ import sys
 from cyclopts import App, CycloptsError
 
 from lupi import __version__
-from lupi._machinery.environment import compile_small_loops, keep_compiled
+from lupi._machinery.environment import compile_small_loops
 from lupi.errors import UserError, settings_problem
 
 EXIT_USER, EXIT_INTERRUPTED = 2, 130
@@ -41,7 +41,6 @@ app.register_install_completion_command(
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a user's mistake ends with one message and exit code 2."""
     compile_small_loops()
-    keep_compiled()
     try:
         app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except UserError as error:

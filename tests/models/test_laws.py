@@ -79,7 +79,7 @@ PREDICTORS = {
         )
         for name in PROCESSES
         for inference, kind in INFERENCES.items()
-        if name.endswith("plain")
+        if name.endswith("plain") and PROCESSES[name][0] in KINDS
     },
     "mean trajectory": lambda built: MeanTrajectory(
         ts=TIMES, mean=np.stack([TIMES, -TIMES], axis=1), std=np.ones((7, 2), np.float32)

@@ -10,13 +10,6 @@ from pathlib import Path
 LARGEST_LOOP = 2**17
 """Bytes that the largest loop compiled in one piece may touch."""
 
-CACHE = (
-    "JAX_COMPILATION_CACHE_DIR",
-    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS",
-    "XDG_CACHE_HOME",
-)
-"""What says where compiled programs are kept, and which."""
-
 
 def compile_small_loops(environment: MutableMapping[str, str] = os.environ) -> None:
     """Let XLA compile small loops in one piece: training on one system a step takes half the time.
@@ -36,15 +29,6 @@ def compile_small_loops(environment: MutableMapping[str, str] = os.environ) -> N
         environment["XLA_FLAGS"] = f"{flags} --xla_backend_extra_options={option}".strip()
 
 
-def keep_compiled(environment: MutableMapping[str, str] = os.environ) -> None:
-    """Let JAX keep what it compiles in a folder, for the next command; call it before JAX starts.
-
-    `JAX_COMPILATION_CACHE_DIR` names another folder than `~/.cache/lupi/compiled`.
-    """
-    environment.setdefault("JAX_COMPILATION_CACHE_DIR", str(_cache_folder(environment)))
-    environment.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
-
-
 def worker_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """What a worker process is started with, beside all that this one has."""
     flags = f"{environment.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen=false".strip()
@@ -55,12 +39,15 @@ def worker_environment(environment: Mapping[str, str] = os.environ) -> dict[str,
         "NPROC": "1",
         "XLA_FLAGS": flags,
         "OMP_NUM_THREADS": "1",
-        # Functions with error callbacks, diffrax's, cannot be kept compiled: a failing simulation
-        # gives NaN instead, and `simulate` says so.
+        # Compiled once, used by all workers and by the next command. Functions with error
+        # callbacks, diffrax's, cannot be kept: a failing simulation gives NaN instead, and
+        # `simulate` says so.
+        "JAX_COMPILATION_CACHE_DIR": environment.get(
+            "JAX_COMPILATION_CACHE_DIR", str(_cache_folder(environment))
+        ),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "EQX_ON_ERROR": "nan",
     }
-    chosen |= {name: environment[name] for name in CACHE if name in environment}
-    keep_compiled(chosen)
     compile_small_loops(chosen)
     return chosen
 
