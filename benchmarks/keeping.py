@@ -66,7 +66,8 @@ def _crps(size: int, seed: int) -> list[float]:
     build_key, fit_key = jax.random.split(jax.random.key(seed))
     process = build_process(SETTINGS.process, observation_size=2, privileged_size=1, key=build_key)
     settings = SETTINGS.train.limited_to(len(training))
-    *_, state = train_epochs([process], [training], [validation], settings=settings, keys=[fit_key])
+    states = train_epochs([process], [training], [validation], settings=settings, keys=[fit_key])
+    (state,) = deque(states, maxlen=1)
     test = to_tasks(tables[1], normalisation).padded().observations
     test = Observations(np.clip(test.ts, 0, 1), test.ys, test.mask, test.gaps)
     contexts = draw_contexts(test, (5, 9), key=jax.random.key(seed))
