@@ -163,6 +163,7 @@ class Something:
     ],
     ids=["without a density", "numpyro's"],
 )
+@pytest.mark.slow
 def test_other_distributions_are_priors_too(rate, density):
     observer = decay_observer(rate)
     weights = grid_weights(CONTEXT_TS, CONTEXT_YS) * density(RATES)
@@ -170,6 +171,7 @@ def test_other_distributions_are_priors_too(rate, density):
     assert_like_the_grid(ask(observer, context_of()), weights / weights.sum())
 
 
+@pytest.mark.slow
 def test_discrete_parameters_and_samples_of_its_own_have_the_bank_alone():
     class Twins(System):
         """Two decays of one rate, which `sample` sees to."""
@@ -272,6 +274,7 @@ def test_the_bank_is_as_exact_as_the_noise_asks_for(watcher):
     assert np.abs(np.moveaxis(np.asarray(found, float), -1, 0) - exact).max() < 0.05 * NOISE
 
 
+@pytest.mark.slow
 def test_nine_of_ten_values_are_in_its_intervals(watcher):
     contexts, times, _, values = noisy(200, NOISE)
     keys = jax.random.split(KEY, 200)
@@ -282,6 +285,7 @@ def test_nine_of_ten_values_are_in_its_intervals(watcher):
     np.testing.assert_allclose(inside.mean(axis=0), 0.9, atol=3 * error)
 
 
+@pytest.mark.slow
 def test_without_noise_it_knows_the_system():
     observer = IdealObserver.of(PREY_AND_PREDATORS, horizon=10.0, noise=0.0, key=jax.random.key(0))
     contexts, times, truth, _ = noisy(20, 0.0)
@@ -293,6 +297,7 @@ def test_without_noise_it_knows_the_system():
     np.testing.assert_allclose(observer.noise / std, 1e-3, rtol=0.3)
 
 
+@pytest.mark.slow
 def test_gaps_are_values_that_were_not_seen(watcher):
     contexts, *_ = noisy(1, NOISE)
     context = jax.tree.map(lambda leaf: leaf[0], contexts)

@@ -42,7 +42,15 @@ def linear(point):
     return jnp.asarray(MATRIX) @ point - jnp.array([0.4, -1.0, 0.7])
 
 
-@pytest.mark.parametrize("noise", [3.0, 0.3, 1e-2, 1e-3])
+@pytest.mark.parametrize(
+    "noise",
+    [
+        3.0,
+        pytest.param(0.3, marks=pytest.mark.slow),
+        pytest.param(1e-2, marks=pytest.mark.slow),
+        1e-3,
+    ],
+)
 def test_a_linear_posterior_has_its_closed_form_whatever_the_noise(noise):
     bank = jax.random.normal(jax.random.key(1), (2048, 2))
     points, weights, size = posterior_of(linear, normal_log_prior, bank, jnp.float32(noise), KEY)
@@ -77,6 +85,7 @@ def test_both_of_two_far_and_narrow_modes_are_found_with_their_shares():
     np.testing.assert_allclose(np.asarray(weights) @ np.abs(points[:, 0]), 1.0, atol=2e-3)
 
 
+@pytest.mark.slow
 def test_what_the_prior_rules_out_has_no_weight():
     def log_prior(point):
         return jnp.where((jnp.abs(point) <= 1.0).all(), -jnp.log(4.0), -jnp.inf)
@@ -93,6 +102,7 @@ def test_what_the_prior_rules_out_has_no_weight():
     np.testing.assert_allclose(np.asarray(weights) @ np.asarray(points), mean, atol=5e-3)
 
 
+@pytest.mark.slow
 def test_where_nothing_can_be_computed_there_is_no_weight():
     """A system that ends before it is observed: of x < 0 there is no root."""
     bank = jax.random.normal(jax.random.key(1), (512, 2))

@@ -95,7 +95,15 @@ PREDICTORS = {
 }
 
 
-@pytest.fixture(params=PREDICTORS)
+SLOW = {"ideal observer"}
+"""Those that take long to compile; they have tests of their own that run always."""
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in PREDICTORS
+    ]
+)
 def predictor(request, built):
     return PREDICTORS[request.param](built)
 
