@@ -8,6 +8,7 @@ from lupi.report.paper import TABLE_1, unit
 from lupi.training import TrainingSettings
 
 
+@pytest.mark.slow
 def test_after_a_short_training_the_error_on_new_systems_is_less_than_half_the_floor(tmp_path):
     """Seeds 0, 1 and 2 end at 0.31, 0.27 and 0.11 of the floor at test time."""
     settings = RunSettings(

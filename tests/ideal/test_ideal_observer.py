@@ -106,6 +106,7 @@ def test_an_unlikely_context_at_the_edge_of_the_prior_is_no_problem(observer):
     assert_like_the_grid(ask(observer, context_of(ys=ys)), grid_weights(CONTEXT_TS, ys))
 
 
+@pytest.mark.slow
 def test_privileged_values_have_the_posterior_of_brute_force(observer):
     found = np.asarray(observer.privileged(context_of(), num_samples=1024, key=KEY))
     weights = grid_weights(CONTEXT_TS, CONTEXT_YS)
@@ -246,6 +247,7 @@ def noisy(num_series, noise, num_context=6, seed=0):
     return contexts, ts[others], truth[rows, others], seen[rows, others]
 
 
+@pytest.mark.slow
 def test_with_two_parameters_a_forecast_is_that_of_brute_force(watcher):
     contexts, *_ = noisy(1, NOISE)
     context = jax.tree.map(lambda leaf: leaf[0], contexts)

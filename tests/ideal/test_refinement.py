@@ -45,7 +45,7 @@ def linear(point):
 @pytest.mark.parametrize(
     "noise",
     [
-        3.0,
+        pytest.param(3.0, marks=pytest.mark.slow),
         pytest.param(0.3, marks=pytest.mark.slow),
         pytest.param(1e-2, marks=pytest.mark.slow),
         1e-3,
