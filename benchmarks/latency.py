@@ -70,7 +70,10 @@ if sys.argv[2] == "with":
 import numpy as np
 series = lupi.read_series(sys.argv[1], series="series", time="t", observed=["x1", "x2"],
                           privileged="k")
-forecaster = lupi.Forecaster("default", train={"epochs": 20, "validations": 1})
+forecaster = lupi.Forecaster(
+    train={"epochs": 20, "validations": 1}, inference="amortised",
+    process={"hidden_size": 32, "representation_size": 32},
+)
 ends = []
 forecaster.fit(series, on_epoch=lambda _: ends.append(time.perf_counter()), progress=False)
 settings = forecaster.settings
@@ -182,7 +185,11 @@ def _many_series() -> dict[str, float]:
     """
     with tempfile.TemporaryDirectory() as folder:
         model, table = Path(folder) / "model.lupi", Path(folder) / "new.parquet"
-        forecaster = Forecaster("default", train={"epochs": 2})
+        forecaster = Forecaster(
+            train={"epochs": 2},
+            inference="amortised",
+            process={"hidden_size": 32, "representation_size": 32},
+        )
         forecaster.fit(_springs(100, 51, seed=0), progress=False).save(model)
         new = _springs(NUM_SERIES, NUM_OBSERVATIONS, seed=1).to_dataframe()
         new.drop(columns="k").to_parquet(table)
