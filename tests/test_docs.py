@@ -106,9 +106,8 @@ def test_the_guide_to_new_models_runs_in_at_most_60_lines(tmp_path, monkeypatch,
     assert (tmp_path / "evaluation" / "report.html").exists()
 
 
-@pytest.mark.parametrize(
-    "example", [pytest.param("stiffness.py", marks=pytest.mark.slow), "hare_lynx.py"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("example", ["stiffness.py", "hare_lynx.py"])
 def test_an_example_runs_in_its_small_form(tmp_path, example):
     environment = os.environ | {"LUPI_EXAMPLE_SMALL": "1", "LUPI_EXAMPLE_OUT": str(tmp_path)}
     subprocess.run(

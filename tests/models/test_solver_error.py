@@ -38,7 +38,7 @@ def exactly_decoded(process, latents, times):
 
 
 @pytest.mark.parametrize("experiment", ["stiffness", "damping", "lotka-volterra"])
-@pytest.mark.parametrize("model", ["nopi", "lupi"])
+@pytest.mark.parametrize("model", [pytest.param("nopi", marks=pytest.mark.slow), "lupi"])
 def test_a_trained_models_prediction_is_solved_to_1e_4_and_1_percent_of_its_std(experiment, model):
     process = load_process(TRAINED / f"{experiment}-{model}.safetensors").without_privileged()
     grid = np.linspace(0.0, EXPERIMENTS[experiment].source.horizon, 100)
