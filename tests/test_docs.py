@@ -60,6 +60,7 @@ def test_the_guide_to_your_own_data_runs(folder):
     assert names["forecast"].mean.shape == (3, 2)
 
 
+@pytest.mark.slow
 def test_the_guide_to_inference_runs(folder, monkeypatch):
     _train_briefly(monkeypatch, Refined())
     names: dict = {}

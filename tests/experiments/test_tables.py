@@ -231,6 +231,7 @@ def test_what_is_finished_is_not_done_again_and_another_table_is_refused(finishe
         reproduce(SETTINGS, out, experiments=other, **selection)
 
 
+@pytest.mark.slow
 def test_seeds_that_cannot_train_together_train_one_by_one(tmp_path):
     """A series later than all others is nothing to validate on, so seeds differ in their number."""
     table = springs(8, num_points=8, irregular=False)

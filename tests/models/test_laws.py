@@ -95,7 +95,7 @@ PREDICTORS = {
 }
 
 
-SLOW = {"ideal observer"}
+SLOW = {"ideal observer", *(name for name in PREDICTORS if name.endswith("refined"))}
 """Those that take long to compile; they have tests of their own that run always."""
 
 
