@@ -43,7 +43,9 @@ def _train_briefly(monkeypatch, inference):
     monkeypatch.setitem(PRESETS, "default", brief)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/your-data.md"])
+@pytest.mark.parametrize(
+    "page", [pytest.param("README.md", marks=pytest.mark.slow), "docs/your-data.md"]
+)
 def test_the_commands_from_a_table_to_a_forecast_run(folder, page):
     text = (ROOT / page).read_text().replace("held-out.parquet", "runs.parquet")
     lines = re.findall(r"^lupi (?:check|train|predict|evaluate|show) .*$", text, re.MULTILINE)

@@ -98,6 +98,7 @@ def test_what_was_found_of_each_run_is_one_table(forecast):
     assert ((table["effective_share"] > 0) & (table["effective_share"] <= 1.0001)).all()
 
 
+@pytest.mark.slow
 def test_strangers_are_named_and_others_are_not(trained, forecast):
     assert len(forecast.strangers) <= 3
     strange = make_runs(8, 2, k=4.0).groupby("run").head(6).drop(columns="k")

@@ -42,6 +42,9 @@ def linear(point):
     return jnp.asarray(MATRIX) @ point - jnp.array([0.4, -1.0, 0.7])
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.mark.parametrize(
     "noise",
     [

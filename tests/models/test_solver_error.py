@@ -37,7 +37,9 @@ def exactly_decoded(process, latents, times):
     return jax.vmap(one)(latents)
 
 
-@pytest.mark.parametrize("experiment", ["stiffness", "damping", "lotka-volterra"])
+@pytest.mark.parametrize(
+    "experiment", ["stiffness", pytest.param("damping", marks=pytest.mark.slow), "lotka-volterra"]
+)
 @pytest.mark.parametrize("model", [pytest.param("nopi", marks=pytest.mark.slow), "lupi"])
 def test_a_trained_models_prediction_is_solved_to_1e_4_and_1_percent_of_its_std(experiment, model):
     process = load_process(TRAINED / f"{experiment}-{model}.safetensors").without_privileged()
