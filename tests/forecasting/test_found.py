@@ -12,6 +12,8 @@ from lupi.inference import Amortised, InferringPredictor
 from lupi.inference.family_file import family_arrays, family_of
 from lupi.prediction import predict_many
 
+pytestmark = pytest.mark.slow  # it trains; what it tests of the search is in tests/inference
+
 COLUMNS = {"series": "run", "time": "t", "observed": ["x", "y"], "privileged": ["k"]}
 TIMES = np.linspace(0, 5, 21)
 
@@ -98,7 +100,6 @@ def test_what_was_found_of_each_run_is_one_table(forecast):
     assert ((table["effective_share"] > 0) & (table["effective_share"] <= 1.0001)).all()
 
 
-@pytest.mark.slow
 def test_strangers_are_named_and_others_are_not(trained, forecast):
     assert len(forecast.strangers) <= 3
     strange = make_runs(8, 2, k=4.0).groupby("run").head(6).drop(columns="k")
