@@ -18,7 +18,7 @@ INFLATIONS = (1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
 """Factors on the decoder's scale, where an observation is compared with a trajectory, among which
 held-out series choose."""
 
-NOISES = tuple(1.15 ** np.arange(-8.0, 9.0))
+NOISES = tuple(1.15 ** np.arange(-12.0, 13.0))
 """The same for the scale of predictions."""
 
 FEW = 8

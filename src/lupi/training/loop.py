@@ -17,6 +17,7 @@ from lupi.distributions import AnyArray
 from lupi.errors import UserError
 from lupi.models import AbstractProcess
 from lupi.objectives import AbstractObjective, Elbo
+from lupi.training.optimiser import initial_state, make_optimiser
 from lupi.training.settings import TrainingSettings
 
 EpochRow = dict[str, int | float]
@@ -78,7 +79,7 @@ def fit(
     on_epoch: Callable[[EpochRow], None] | None = None,
     key: PRNGKeyArray,
 ) -> Fitted:
-    """Train with Adam on random context/target splits; `on_epoch` sees each epoch as it ends.
+    """Train on random context/target splits; `on_epoch` sees each epoch as it ends.
 
     Every epoch goes once through the training tasks in a new order, each with a new split; a
     remainder smaller than a batch is left out of that epoch. Validation uses the same splits and
@@ -131,7 +132,7 @@ def begin(
 ) -> TrainingState:
     """The state before the first epoch."""
     weights, _ = eqx.partition(_stack(processes), _is_array)
-    optimiser = _initial_state(weights, settings, num_tasks)
+    optimiser = initial_state(weights, settings, num_tasks)
     losses = np.zeros((len(processes), num_validation), np.float32)
     best = Best(weights, losses, losses)
     return TrainingState(weights, optimiser, best, [[] for _ in processes])
@@ -331,28 +332,6 @@ def _check_tasks(process: AbstractProcess, tasks: Tasks, part: str) -> None:
         )
 
 
-def _optimiser(settings: TrainingSettings, num_tasks: int) -> optax.GradientTransformation:
-    """The optimiser for so many tasks."""
-    rate = settings.learning_rate
-    if settings.decay:
-        total = num_tasks // settings.batch_size * settings.num_epochs(num_tasks)
-        rate = optax.warmup_cosine_decay_schedule(0.0, rate, total // 20, total)
-    adam = optax.adam(rate)
-    if settings.max_gradient is not None:
-        adam = optax.chain(optax.clip_by_global_norm(settings.max_gradient), adam)
-    # Adam on one long vector instead of one array per layer: a third less time per step.
-    return optax.flatten(adam)
-
-
-def _initial_state(weights, settings: TrainingSettings, num_tasks: int):
-    """The optimiser's state of each process, stacked."""
-    one = jax.eval_shape(
-        _optimiser(settings, num_tasks).init, jax.tree.map(lambda leaf: leaf[0], weights)
-    )
-    num_processes = len(jax.tree.leaves(weights)[0])
-    return jax.tree.map(lambda leaf: np.zeros((num_processes, *leaf.shape), leaf.dtype), one)
-
-
 def _chunks(total: int, largest: int) -> Iterator[tuple[int, int]]:
     """Cut 0 to `total` into runs of one length, none above `largest`; the last may be shorter."""
     length = math.ceil(total / math.ceil(total / largest))
@@ -415,7 +394,8 @@ def _draw_order(key_data, epoch, num_tasks: int):
 
 def _run_steps(loop: _Loop, weights, state, tasks: Task, key_data):
     """One step for each batch of the tasks, in their order; the terms of every step."""
-    optimiser, batch_size = _optimiser(loop.settings, loop.num_tasks), loop.settings.batch_size
+    optimiser = make_optimiser(loop.settings, loop.num_tasks)
+    batch_size = loop.settings.batch_size
 
     def run(weights, state, tasks, key_data):
         # All splits before the steps: at once they take less time than one in every step.
@@ -431,7 +411,7 @@ def _run_steps(loop: _Loop, weights, state, tasks: Task, key_data):
         def step(carry, batch):
             weights, state = carry
             gradient, terms = jax.grad(loss, has_aux=True)(weights, batch)
-            updates, state = optimiser.update(gradient, state)
+            updates, state = optimiser.update(gradient, state, weights)
             return (optax.apply_updates(weights, updates), state), terms
 
         (weights, state), terms = jax.lax.scan(step, (weights, state), batches)
