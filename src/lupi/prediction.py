@@ -22,9 +22,10 @@ from lupi.models import AbstractPredictor, AbstractProcess, Findings, Prediction
 SMALLEST_CONTEXT, SMALLEST_TIMES, SMALLEST_SAMPLES = 16, 128, 64
 """Sizes that `predict` computes at least; from there on it goes in powers of two."""
 
-SERIES_AT_ONCE = (2, 16, 256, 512)
-"""Numbers of series that one compiled call may take; fewer than it may take cost nothing. A program
-for 1 would be another one, whose results differ in their last bits."""
+SERIES_AT_ONCE = (2, 16)
+"""Numbers of series that one compiled call may take; fewer than it may take cost nothing, and more
+are taken in several calls, on all cores. A program for 1 would be another one, whose results differ
+in their last bits."""
 
 SIDE_BY_SIDE = 8
 """Series that are computed together where rounding may depend on it: a fifth sooner each."""
@@ -188,9 +189,7 @@ def _each(
     number, num_times = times.shape
     numbers_of_one = sizes[0] * num_times * predictor.observation_size
     fitting = [n for n in SERIES_AT_ONCE if n * numbers_of_one <= NUMBERS_AT_ONCE]
-    enough = [n for n in fitting if n >= number]
-    # Of more than one call takes, calls small enough that all cores have some.
-    at_once = min(enough) if enough else max(fitting[:3], default=1)
+    at_once = min((n for n in fitting if n >= number), default=max(fitting, default=1))
     sizes = (*sizes[:2], math.gcd(at_once, sizes[2]))
     brief = number * sizes[0] < WORTH_OPTIMISING if brief is None else brief
     run = compiled(_loop_over_series, brief=brief)
@@ -198,24 +197,25 @@ def _each(
     key_data = np.broadcast_to(key_data, (number, key_data.shape[-1]))
     arrays = (*jax.tree.map(np.asarray, (*parts, times)), key_data)
 
-    def part(start: int) -> Part:
+    def part(start: int, count: int) -> Part:
         some = jax.tree.map(lambda leaf: _filled(leaf[start : start + at_once], at_once), arrays)
-        count = min(at_once, number - start)
         turns = np.array(math.ceil(count / sizes[2]), np.int32)
         results = run(function, predictor, some, sizes, turns)
         return Part(some[-2][:count], *jax.tree.map(lambda leaf: np.asarray(leaf)[:count], results))
 
-    first, *others = range(0, number, at_once)
-    yield part(first)  # alone: it may have to be compiled
-    if others:
-        cores = _num_cores()
-        with ThreadPoolExecutor(cores) as pool:
-            # Not `pool.map`, which would hold whatever is finished before it is asked for.
-            waiting = deque(pool.submit(part, start) for start in others[: 2 * cores])
-            for start in [*others[2 * cores :], *[None] * len(waiting)]:
-                yield waiting.popleft().result()
-                if start is not None:
-                    waiting.append(pool.submit(part, start))
+    calls = [(start, min(at_once, number - start)) for start in range(0, number, at_once)]
+    if len(calls) == 1:
+        yield part(*calls[0])
+        return
+    part(0, 0)  # of none, alone: it may have to be compiled
+    cores = _num_cores()
+    with ThreadPoolExecutor(cores) as pool:
+        # Not `pool.map`, which would hold whatever is finished before it is asked for.
+        waiting = deque(pool.submit(part, *call) for call in calls[: 2 * cores])
+        for call in [*calls[2 * cores :], *[None] * len(waiting)]:
+            yield waiting.popleft().result()
+            if call is not None:
+                waiting.append(pool.submit(part, *call))
 
 
 def _joined(parts: Iterable[Part]) -> Prediction:

@@ -21,7 +21,7 @@ MOST_SYSTEMS, MOST_POINTS = 512, 256
 MEMBERS = 128
 """Kept as places to start from."""
 
-GRID = 48
+GRID = 24
 """Times at which trajectories of members are compared."""
 
 LEAST_INFORMATION = 0.1

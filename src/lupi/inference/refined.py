@@ -21,6 +21,9 @@ from lupi.models import AbstractProcess, Sample
 POWERS = (1.0, 0.8, 0.6, 0.4, 0.2, 0.0)
 """Of the importance weights: the first that leaves enough samples is taken."""
 
+NEAR, HIGH = 0.02, 12.0
+"""In nats: what is not worth a step of the search, and above the best what will not count."""
+
 LEAST_DRAWS = 64
 """From which samples are chosen, however few."""
 
@@ -34,10 +37,10 @@ class Refined(AbstractInference):
     prior itself make a mixture to draw from; importance weights correct the draws.
     """
 
-    starts: int = eqx.field(default=3, static=True)
+    starts: int = eqx.field(default=2, static=True)
     """Training systems to start from, beside the encoder's guess."""
     steps: int = eqx.field(default=8, static=True)
-    """Of the search from each start."""
+    """Of the search from each start, at most."""
     least_effective: float = eqx.field(default=0.5, static=True)
     """Share of effective samples below which importance weights are flattened."""
 
@@ -68,7 +71,7 @@ class Refined(AbstractInference):
         _, best = jax.lax.top_k(scores, min(self.starts, len(scores)))
         guess = family.active(code.latent.loc)
         starts = jnp.concatenate([guess[None], jnp.asarray(family.members)[best]])
-        optima = jax.vmap(lambda start: _search(problem, start, self.steps))(starts)
+        optima = _search(problem, starts, self.steps)
         proposal = _proposal(family, optima, scores)
 
         # As many as `predict` draws for any number up to that: its samples are some of these.
@@ -173,8 +176,11 @@ def _surface(problem: _Problem, place: Float[Array, " active"]) -> _Optimum:
         expected = problem.expected(at_context, decoded.loc[number:])
         return expected.loc, jnp.log(expected.scale)
 
-    (loc, log_scale), push = jax.linearize(moments, place)
-    of_loc, of_scale = jax.vmap(push)(jnp.eye(place.size))
+    def along(direction):
+        return jax.jvp(moments, (place,), (direction,))
+
+    found = jax.vmap(along, out_axes=(None, 0))(jnp.eye(place.size))
+    (loc, log_scale), (of_loc, of_scale) = found
     scale = jnp.exp(log_scale)
     residual = jnp.where(known, (values - loc) / scale, 0.0)
     of_loc = jnp.where(known, of_loc / scale, 0.0)
@@ -196,23 +202,66 @@ def _surface(problem: _Problem, place: Float[Array, " active"]) -> _Optimum:
     )
 
 
-def _search(problem: _Problem, start: Float[Array, " active"], steps: int) -> _Optimum:
-    """The best place found from a start."""
-    size = start.size
-    nowhere = _Optimum(start, jnp.array(jnp.inf), jnp.zeros(size), jnp.eye(size))
+class _Search(NamedTuple):
+    """Where the search from several starts has come to."""
 
-    def step(carry, _):
+    here: _Optimum
+    damping: Float[Array, " start"]
+    move: Float[Array, "start active"]
+    """What to subtract next."""
+    gain: Float[Array, " start"]
+    """By how much that will lower the height, as far as the surface is what it looks like."""
+    steps: Int[Array, ""]
+
+
+def _search(problem: _Problem, starts: Float[Array, "start active"], steps: int) -> _Optimum:
+    """The best place found from each start, in at most so many steps.
+
+    It ends as soon as no start promises more: those at their optimum, and those that will stay
+    high above the best.
+    """
+    number, size = starts.shape
+    nowhere = _Optimum(
+        starts,
+        jnp.full(number, jnp.inf),
+        jnp.zeros((number, size)),
+        jnp.broadcast_to(jnp.eye(size), (number, size, size)),
+    )
+
+    def promising(search: _Search):
+        heights, gain = search.here.height, search.gain
+        worth_it = (gain > NEAR) & (heights - gain < jnp.min(heights) + HIGH)
+        return (search.steps == 0) | (jnp.any(worth_it) & (search.steps <= steps))
+
+    def step(search: _Search) -> _Search:
         # The first step goes nowhere: it only looks around.
-        here, damping = carry
-        damped = here.curvature + damping * jnp.diag(jnp.diagonal(here.curvature))
-        move = jax.scipy.linalg.solve(damped, here.slope, assume_a="pos")
-        there = _surface(problem, here.place - move)
+        here, damping = search.here, search.damping
+        there = jax.vmap(lambda place: _surface(problem, place))(here.place - search.move)
         better = there.height < here.height
-        here = jax.tree.map(lambda new, old: jnp.where(better, new, old), there, here)
-        return (here, jnp.where(better, damping * 0.2, damping * 5.0)), None
+        damping = jnp.where(better, damping * 0.2, damping * 5.0)
+        here = jax.tree.map(
+            lambda new, old: jnp.where(better.reshape(-1, *[1] * (new.ndim - 1)), new, old),
+            there,
+            here,
+        )
+        diagonals = jax.vmap(jnp.diag)(jnp.diagonal(here.curvature, axis1=1, axis2=2))
+        damped = here.curvature + damping[:, None, None] * diagonals
+        move = jax.vmap(_solve)(damped, here.slope)
+        gain = 0.5 * jnp.sum(here.slope * move, axis=1)
+        return _Search(here, damping, move, gain, search.steps + 1)
 
-    (found, _), _ = jax.lax.scan(step, (nowhere, jnp.array(0.05)), length=steps + 1)
-    return found
+    begin = _Search(
+        nowhere,
+        jnp.full(number, 0.25),
+        jnp.zeros((number, size)),
+        jnp.zeros(number),
+        jnp.array(0),
+    )
+    return jax.lax.while_loop(promising, step, begin).here
+
+
+def _solve(matrix, vector):
+    return jax.scipy.linalg.solve(matrix, vector, assume_a="pos")
 
 
 def _scores_of_members(problem: _Problem) -> Float[Array, " member"]:

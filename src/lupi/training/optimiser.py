@@ -1,5 +1,7 @@
 """How gradients become steps."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,6 +13,10 @@ from lupi.training.settings import TrainingSettings
 LIKE_ADAM = 0.2
 """The root mean square of an entry of Muon's step that makes it as long as one of Adam's, so that
 one learning rate serves both."""
+
+
+REST = "rest"
+"""The stack of all that is no matrix."""
 
 
 def make_optimiser(settings: TrainingSettings, num_tasks: int) -> optax.GradientTransformation:
@@ -38,12 +44,12 @@ def initial_state(weights, settings: TrainingSettings, num_tasks: int):
 def _stacked(inner: optax.GradientTransformation) -> optax.GradientTransformation:
     """`inner`, on the matrices of each shape as one array and all other weights as one vector."""
 
-    def init(weights):
-        return inner.init(_stack(weights))
+    def init(params):
+        return inner.init(_stack(params))
 
-    def update(gradient, state, weights=None):
-        steps, state = inner.update(_stack(gradient), state, _stack(weights))
-        return _unstack(steps, gradient), state
+    def update(updates, state, params=None):
+        steps, state = inner.update(_stack(updates), state, _stack(params))
+        return _unstack(steps, updates), state
 
     return optax.GradientTransformation(init, update)
 
@@ -55,9 +61,6 @@ def _places(tree) -> dict[str, list[int]]:
         name = "x".join(map(str, sorted(leaf.shape))) if leaf.ndim == 2 else REST
         places.setdefault(name, []).append(i)
     return places
-
-
-REST = "rest"
 
 
 def _wide(leaf):
@@ -74,7 +77,7 @@ def _stack(tree) -> dict[str, jax.Array]:
     }
 
 
-def _unstack(stacks: dict[str, jax.Array], like):
+def _unstack(stacks: Any, like):
     leaves, structure = jax.tree.flatten(like)
     for name, places in _places(like).items():
         if name == REST:
@@ -89,7 +92,7 @@ def _unstack(stacks: dict[str, jax.Array], like):
     return jax.tree.unflatten(structure, leaves)
 
 
-def _dimensions(stacks: dict[str, jax.Array]) -> dict[str, MuonDimensionNumbers | None]:
+def _dimensions(stacks: Any) -> Any:
     """What Muon is told: each stack holds matrices, and Adam takes the rest."""
     matrices = MuonDimensionNumbers(reduction_axis=1, output_axis=2)
     return {name: None if name == REST else matrices for name in stacks}
