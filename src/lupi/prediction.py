@@ -123,8 +123,20 @@ def predict_many(
     run fast, whichever is over sooner. One key serves all alike. With privileged values (a `Task`)
     an `InferringPredictor` makes use of them.
     """
-    arguments, sizes = (contexts, times, keys), (num_samples, horizon, SIDE_BY_SIDE)
+    arguments, sizes = (_without_room(contexts), times, keys), (num_samples, horizon, SIDE_BY_SIDE)
     return _joined(_each(_from_context, predictor, arguments, sizes))
+
+
+def _without_room(contexts: Observations | Task) -> Observations | Task:
+    """The same, with less room for points that are not there: it takes as long as points do."""
+    seen = contexts.observations if isinstance(contexts, Task) else contexts
+    mask = np.asarray(seen.mask)
+    room = padded_size(int(mask.sum(axis=1).max(initial=0)), SMALLEST_CONTEXT)
+    if room >= mask.shape[1]:
+        return contexts
+    series, first = np.arange(len(mask))[:, None], np.argsort(~mask, axis=1, kind="stable")
+    seen = jax.tree.map(lambda leaf: np.asarray(leaf)[series, first[:, :room]], seen)
+    return Task(seen, contexts.privileged) if isinstance(contexts, Task) else seen
 
 
 def predict_in_parts(

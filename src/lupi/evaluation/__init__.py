@@ -1,7 +1,7 @@
 """How good predictions are: the same for a paper's experiment and for a user's table."""
 
 from lupi.evaluation.comparison import Regret, regret
-from lupi.evaluation.recovered import judge_recovered
+from lupi.evaluation.recovered import judge_recovered, judge_values
 from lupi.evaluation.scoring import LEVELS, Scores, score
 from lupi.evaluation.tasks import MODES, Evaluation, draw_contexts, evaluate_tasks
 
@@ -14,6 +14,7 @@ __all__ = [
     "draw_contexts",
     "evaluate_tasks",
     "judge_recovered",
+    "judge_values",
     "regret",
     "score",
 ]

@@ -1,11 +1,24 @@
 """How well privileged values are recovered."""
 
 import numpy as np
+from jaxtyping import Float
 
 from lupi.data import Task
-from lupi.distributions import NormalMixture
+from lupi.distributions import AnyArray, NormalMixture
 from lupi.metrics import Estimate, estimate
 from lupi.models import Findings
+
+
+def judge_values(
+    found: NormalMixture, truth: Float[AnyArray, "system value"]
+) -> tuple[Float[np.ndarray, "system value"], Float[np.ndarray, "system value"]]:
+    """Of each system and value, found in so many samples: the error of its mean, and whether its
+    90 % interval holds the truth. NaN where the truth is not known."""
+    truth = np.asarray(truth, float)
+    known = ~np.isnan(truth)
+    below = np.asarray(found.probability_below(np.nan_to_num(truth)))
+    inside = np.where(known, np.abs(below - 0.5) <= 0.45, np.nan)
+    return np.asarray(found.mean) - truth, inside
 
 
 def judge_recovered(findings: Findings | None, tasks: Task) -> dict[str, Estimate]:
@@ -14,19 +27,15 @@ def judge_recovered(findings: Findings | None, tasks: Task) -> dict[str, Estimat
     `effective_share`. Nothing of predictions without findings."""
     if findings is None:
         return {}
-    found = {"effective_share": estimate(np.asarray(findings.effective_share))}
+    judged = {"effective_share": estimate(np.asarray(findings.effective_share))}
     if findings.privileged is None:
-        return found
-    # As one quantity at one time.
-    parts = (
-        np.asarray(part)[..., :1, None]
-        for part in (findings.privileged.loc, findings.privileged.scale)
-    )
-    mixture = NormalMixture(*parts)
-    truth = tasks.privileged[:, :1, None]
-    there = ~np.isnan(truth[:, 0, 0])
-    errors = (mixture.mean - truth)[there, 0, 0] ** 2 / np.nanvar(truth)
-    below = np.asarray(mixture.probability_below(np.nan_to_num(truth)))[there, 0, 0]
-    found["recovered_error"] = estimate(errors)
-    found["recovered_coverage_90"] = estimate(np.abs(below - 0.5) <= 0.45)
-    return found
+        return judged
+    # Of many systems: samples are their second axis.
+    parts = findings.privileged.loc, findings.privileged.scale
+    found = NormalMixture(*(np.moveaxis(np.asarray(part), 1, 0) for part in parts))
+    errors, inside = judge_values(found, tasks.privileged)
+    known = ~np.isnan(errors[:, 0])
+    variance = np.var(tasks.privileged[known, 0])
+    judged["recovered_error"] = estimate(errors[known, 0] ** 2 / variance)
+    judged["recovered_coverage_90"] = estimate(inside[known, 0])
+    return judged

@@ -12,7 +12,7 @@ from lupi.data.problems import shown
 from lupi.data.series_table import SeriesTable, original_times
 from lupi.distributions import NormalMixture
 from lupi.errors import UserError
-from lupi.evaluation import Scores, score
+from lupi.evaluation import Scores, judge_values, score
 from lupi.forecasting.forecast import Forecast
 from lupi.forecasting.forecaster import Forecaster
 from lupi.forecasting.recovered import Recovered
@@ -71,21 +71,25 @@ def evaluate(
 def _judge_recovered(found: Recovered | None, table: SeriesTable) -> dict[str, dict[str, float]]:
     if found is None:
         return {}
-    lower, upper = found.interval(coverage=0.9)
+    names, there = found.columns.privileged, table.columns.privileged
+    truth = np.full((len(table), len(names)), np.nan)
+    for j, name in enumerate(names):
+        if name in there:
+            truth[:, j] = table.privileged[:, there.index(name)]
+    truth = found.normalisation.to_model_privileged(truth)
+    errors, inside = judge_values(found.mixture, truth)
     judged = {}
-    for j, name in enumerate(found.columns.privileged):
-        if name not in table.columns.privileged:
+    for j, (name, scale) in enumerate(
+        zip(names, found.normalisation.privileged_scale, strict=True)
+    ):
+        known = ~np.isnan(truth[:, j])
+        if known.sum() < 2:
             continue
-        truth = table.privileged[:, table.columns.privileged.index(name)]
-        there = ~np.isnan(truth)
-        if there.sum() < 2:
-            continue
-        errors = (found.mean[:, j] - truth)[there]
-        inside = (lower[:, j] <= truth) & (truth <= upper[:, j])
+        mse = float(np.mean(errors[known, j] ** 2))
         judged[name] = {
-            "r2": float(1 - np.mean(errors**2) / np.var(truth[there])),
-            "rmse": float(np.sqrt(np.mean(errors**2))),
-            "coverage_90": float(inside[there].mean()),
+            "r2": float(1 - mse / np.var(truth[known, j])),
+            "rmse": scale * mse**0.5,
+            "coverage_90": float(inside[known, j].mean()),
         }
     return judged
 

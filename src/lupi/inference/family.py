@@ -21,7 +21,7 @@ MOST_SYSTEMS, MOST_POINTS = 512, 256
 MEMBERS = 128
 """Kept as places to start from."""
 
-GRID = 24
+GRID = 48
 """Times at which trajectories of members are compared."""
 
 LEAST_INFORMATION = 0.1
@@ -47,6 +47,8 @@ class Family(eqx.Module):
     means: Float[AnyArray, "member grid observation"]
     scales: Float[AnyArray, "member grid observation"]
     """What is decoded of them."""
+    spacing: Float[AnyArray, " observation"]
+    """How far the trajectory of a system is from that of the member most like it."""
     reader: Reader | None
     """Of privileged values; none where there were none in training."""
     inflation: Float[AnyArray, ""]
@@ -94,7 +96,9 @@ def learn_family(
     information, axes = np.linalg.eigh(rows.T @ rows / len(jacobians))
     order = np.argsort(-information)
     information, axes = information[order], factor @ axes[:, order]
+    # An even number: families of few sizes, of which few are compiled.
     number = max(1, int((information > LEAST_INFORMATION).sum()))
+    number = min(number + number % 2, len(centre))
     inverse = np.linalg.inv(axes)[:number]
     points = centred @ inverse.T
     chosen = np.random.default_rng(seed).permutation(len(locs))[:MEMBERS]
@@ -110,10 +114,21 @@ def learn_family(
         grid=grid,
         means=means[chosen],
         scales=decoded_scales[chosen],
+        spacing=as_float(_spacing(means[chosen])),
         reader=fit_reader(means, seen.privileged.astype(float)) if has_privileged else None,
         inflation=np.array(1.0, np.float32),
         noise=np.array(1.0, np.float32),
     )
+
+
+def _spacing(means: Float[np.ndarray, "member grid observation"]) -> np.ndarray:
+    """The root mean square, over members, of the distance to the nearest other one."""
+    flat = means.reshape(len(means), -1)
+    squares = (flat**2).sum(axis=1)
+    distances = squares[:, None] + squares - 2 * flat @ flat.T
+    np.fill_diagonal(distances, np.inf)
+    nearest = means[distances.argmin(axis=1)] if len(means) > 1 else means.mean(axis=1)[:, None]
+    return np.sqrt(((means - nearest) ** 2).mean(axis=(0, 1)))
 
 
 def some_tasks(tasks: Task | RaggedTasks, number: int, seed: int) -> Task:

@@ -16,6 +16,9 @@ NUMBERS = (1, 2, 4, 8, 16)
 FOLDS, ROUNDS = 4, 40
 """Of the choice, and of the improvement of one mixture."""
 
+NOTHING = -1e4
+"""The logarithm of the weight of a Gaussian that is not needed: a finite number, as files hold."""
+
 PRIOR_POINTS = 3.0
 """How many points the scatter within all clusters together counts for in each of them."""
 
@@ -83,7 +86,11 @@ def fit_mixture(
         if score > best_score:
             best, best_score = number, score
     weights, means, covariances = _fit(points, blur, best, np.random.default_rng(seed))
-    return mixture_of(np.log(weights), means, covariances)
+    # As many for every family, so that nothing is compiled for another number: those that are not
+    # needed stand where others do, and weigh nothing.
+    fill = np.arange(max(NUMBERS)) % best
+    log_weights = np.where(np.arange(max(NUMBERS)) < best, np.log(weights)[fill], NOTHING)
+    return mixture_of(log_weights, means[fill], covariances[fill])
 
 
 def mixture_of(

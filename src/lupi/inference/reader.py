@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from lupi._machinery.compilation import padded_size
 from lupi.distributions import AnyArray, Normal
 
 LENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
@@ -52,6 +53,8 @@ def fit_reader(
     _, sizes, rotated = np.linalg.svd(features - centre, full_matrices=False)
     telling = sizes**2 > NEGLIGIBLE * np.sum(sizes**2)
     axes = rotated[telling].T
+    # Of few sizes, of which few are compiled: an axis of zeros tells nothing.
+    axes = np.pad(axes, ((0, 0), (0, padded_size(axes.shape[1], 8) - axes.shape[1])))
     inputs = (features - centre) @ axes
     distances = ((inputs[:, None] - inputs) ** 2).sum(axis=-1)
     median = np.median(distances[np.triu_indices(len(inputs), 1)]) if len(inputs) > 1 else 1.0

@@ -17,12 +17,19 @@ from lupi.inference.family import Family
 from lupi.inference.inference import AbstractInference, Inferred, decode_samples
 from lupi.inference.mixture import GaussianMixture, systematic
 from lupi.models import AbstractProcess, Sample
+from lupi.models.solving import hermite
 
 POWERS = (1.0, 0.8, 0.6, 0.4, 0.2, 0.0)
 """Of the importance weights: the first that leaves enough samples is taken."""
 
 NEAR, HIGH = 0.02, 12.0
 """In nats: what is not worth a step of the search, and above the best what will not count."""
+
+ROUNDS = 4
+"""Of the search, at most: where no start has led to an explanation, others are tried."""
+
+ALIKE = 0.2
+"""Members that are no farther apart, in coordinates of unit scale, lead to the same place."""
 
 LEAST_DRAWS = 64
 """From which samples are chosen, however few."""
@@ -67,11 +74,10 @@ class Refined(AbstractInference):
                 "give it to the predictor, or use the `Amortised` inference."
             )
         problem = _Problem(process.in_training(), family, context, code.deterministic, privileged)
-        scores = _scores_of_members(problem)
-        _, best = jax.lax.top_k(scores, min(self.starts, len(scores)))
+        scores, near = _scores_of_members(problem)
         guess = family.active(code.latent.loc)
-        starts = jnp.concatenate([guess[None], jnp.asarray(family.members)[best]])
-        optima = _search(problem, starts, self.steps)
+        number = min(self.starts, len(near) - 1)
+        optima = _search_in_rounds(problem, guess, near, number, self.steps)
         proposal = _proposal(family, optima, scores)
 
         # As many as `predict` draws for any number up to that: its samples are some of these.
@@ -159,6 +165,8 @@ class _Optimum(NamedTuple):
     """The negative logarithm of prior times likelihood."""
     slope: Float[Array, " active"]
     curvature: Float[Array, "active active"]
+    misfit: Float[Array, ""]
+    """The sum of the squared residuals, each in units of its scale."""
 
 
 def _surface(problem: _Problem, place: Float[Array, " active"]) -> _Optimum:
@@ -199,7 +207,47 @@ def _surface(problem: _Problem, place: Float[Array, " active"]) -> _Optimum:
         fit - jax.nn.logsumexp(logs),
         slope + shares @ pulls,
         curvature + jnp.einsum("k,kij->ij", shares, precisions),
+        jnp.sum(residual**2),
     )
+
+
+def _search_in_rounds(
+    problem: _Problem, guess: Float[Array, " active"], scores, number: int, steps: int
+) -> _Optimum:
+    """The best places found: from a guess and the members of the highest score, and from others
+    if none of these explains what was seen."""
+    members = jnp.asarray(problem.family.members)
+    _, known = problem.seen()
+    # Twice what chance makes of it, and some more where it is little.
+    acceptable = 2 * jnp.sum(known) + 12
+
+    def unexplained(state):
+        optima, _, turn = state
+        return (turn < ROUNDS) & ~jnp.any(optima.misfit < acceptable)
+
+    def search(state):
+        optima, scores, turn = state
+        _, best = jax.lax.top_k(scores, number + 1)
+        starts = members[best]
+        first = jnp.concatenate([guess[None], starts[:-1]])
+        starts = jnp.where(turn == 0, first, starts)
+        found = _search(problem, starts, steps)
+        everything = jax.tree.map(lambda *parts: jnp.concatenate(parts), optima, found)
+        _, lowest = jax.lax.top_k(-everything.height, number + 1)
+        optima = jax.tree.map(lambda leaf: leaf[lowest], everything)
+        tried = jnp.min(jnp.sum((members[:, None] - starts) ** 2, axis=-1), axis=1) < ALIKE**2
+        return optima, jnp.where(tried, -jnp.inf, scores), turn + 1
+
+    begin = (_nowhere(jnp.tile(guess, (number + 1, 1))), scores, jnp.array(0))
+    return jax.lax.while_loop(unexplained, search, begin)[0]
+
+
+def _nowhere(places: Float[Array, "start active"]) -> _Optimum:
+    """Before anything is known of them."""
+    number, size = places.shape
+    high = jnp.full(number, jnp.inf)
+    eyes = jnp.broadcast_to(jnp.eye(size), (number, size, size))
+    return _Optimum(places, high, jnp.zeros((number, size)), eyes, high)
 
 
 class _Search(NamedTuple):
@@ -221,12 +269,6 @@ def _search(problem: _Problem, starts: Float[Array, "start active"], steps: int)
     high above the best.
     """
     number, size = starts.shape
-    nowhere = _Optimum(
-        starts,
-        jnp.full(number, jnp.inf),
-        jnp.zeros((number, size)),
-        jnp.broadcast_to(jnp.eye(size), (number, size, size)),
-    )
 
     def promising(search: _Search):
         heights, gain = search.here.height, search.gain
@@ -251,7 +293,7 @@ def _search(problem: _Problem, starts: Float[Array, "start active"], steps: int)
         return _Search(here, damping, move, gain, search.steps + 1)
 
     begin = _Search(
-        nowhere,
+        _nowhere(starts),
         jnp.full(number, 0.25),
         jnp.zeros((number, size)),
         jnp.zeros(number),
@@ -264,18 +306,24 @@ def _solve(matrix, vector):
     return jax.scipy.linalg.solve(matrix, vector, assume_a="pos")
 
 
-def _scores_of_members(problem: _Problem) -> Float[Array, " member"]:
-    """The log-likelihood of each member, between the times of the grid linearly."""
-    family, ts = problem.family, problem.context.ts
+def _scores_of_members(
+    problem: _Problem,
+) -> tuple[Float[Array, " member"], Float[Array, " member"]]:
+    """The log-likelihood of each member; and that of the best system near each, as it may be.
+
+    The trajectories of members are known at the times of the grid, and are cubics between them.
+    """
+    family = problem.family
+    last = len(family.grid) - 1
+    position = jnp.clip(problem.context.ts * last, 0, last)
 
     def one(means, scales):
-        def between(values):
-            columns = [jnp.interp(ts, family.grid, column) for column in values.T]
-            return jnp.stack(columns, axis=-1)
+        loc = hermite(position, means, jnp.gradient(means, axis=0))
+        scale = hermite(position, scales, jnp.zeros_like(scales))
+        near = jnp.sqrt(scale**2 + family.spacing**2)
+        return tuple(problem.log_likelihood(Normal(loc, s), means) for s in (scale, near))
 
-        return problem.log_likelihood(Normal(between(means), between(scales)), means)
-
-    return jax.vmap(one)(family.means, family.scales)
+    return jax.vmap(one)(jnp.asarray(family.means), jnp.asarray(family.scales))
 
 
 def _effective_share(log_weights: Float[Array, " sample"]) -> Float[Array, ""]:

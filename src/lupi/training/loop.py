@@ -36,6 +36,10 @@ choice of as many, or of twice the largest target or context."""
 WORTH_OPTIMISING = 10_000
 """Tasks, over all epochs, from which on a loop is compiled to run fast, not to be ready soon."""
 
+SIGNIFICANCE = 0.001
+"""How rarely chance alone may make weights look better than the last; low, since the lowest of many
+losses is looked at."""
+
 
 class Fitted(NamedTuple):
     """A trained process and how it got there."""
@@ -144,8 +148,7 @@ def finish(
     """The processes as they are in a state of their training.
 
     The best weights are kept only where the validation tasks agree that they are better than the
-    last: by more than twice the standard error of the difference. The lowest of many losses on a
-    few tasks is mostly chance.
+    last, beyond chance: the lowest of many losses on a few tasks is mostly that.
     """
     _, structure = eqx.partition(_stack(processes), _is_array)
     weights, best = jax.device_get((state.weights, state.best))
@@ -232,12 +235,15 @@ def train_epochs(
 def is_better(
     losses: Float[np.ndarray, "process task"], latest: Float[np.ndarray, "process task"]
 ) -> Bool[np.ndarray, " process"]:
-    """Whether losses are lower than the latest ones beyond chance, task by task."""
+    """Whether losses are lower than the latest ones beyond chance: Student's test, in pairs."""
     number = losses.shape[1]
     if number < 2:
         return np.zeros(len(losses), bool)
+    from scipy.special import stdtrit  # a fifth of a second, at the end of training alone
+
     gains = latest.astype(float) - losses
-    return gains.mean(axis=1) > 2 * gains.std(axis=1, ddof=1) / math.sqrt(number)
+    limit = stdtrit(number - 1, 1 - SIGNIFICANCE)
+    return gains.mean(axis=1) > limit * gains.std(axis=1, ddof=1) / math.sqrt(number)
 
 
 def best_epoch(history: list[EpochRow]) -> EpochRow:
