@@ -7,14 +7,16 @@ import sys
 from importlib.metadata import version
 
 from benchmarks.common import FIGURES, HERE
-from benchmarks.figures import draw_growth, draw_speed
+from benchmarks.figures import draw_growth, draw_privileged, draw_speed
 from benchmarks.finding import measure_finding
 from benchmarks.growth import measure_growth
 from benchmarks.keeping import measure_keeping
 from benchmarks.latency import measure_latency
 from benchmarks.limit import measure_limit
 from benchmarks.noise import measure_noise
+from benchmarks.privileged import measure_privileged
 from benchmarks.reading import measure_reading
+from benchmarks.search import measure_search
 from benchmarks.solvers import compare_solvers
 from benchmarks.speed import compare_speed
 
@@ -30,6 +32,8 @@ PARTS = {
     "limit": measure_limit,
     "keeping": measure_keeping,
     "finding": measure_finding,
+    "search": measure_search,
+    "privileged": measure_privileged,
 }
 
 
@@ -53,6 +57,8 @@ def main(wanted: list[str]) -> None:
         draw_speed(results["speed"], FIGURES / "speed.png")
     if "growth" in results:
         draw_growth(results["growth"], FIGURES / "growth.png")
+    if "privileged" in results:
+        draw_privileged(results["privileged"], FIGURES / "privileged.png")
     print(f"\nNumbers: {RESULTS}\nFigures: {FIGURES}")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.ticker import NullLocator
 
 import lupi.report
+from lupi.registry import MODELS
 
 STYLE = Path(lupi.report.__file__).with_name("lupi.mplstyle")
 GOALS = {
@@ -65,5 +66,42 @@ def draw_growth(results: dict[str, dict], path: Path) -> None:
                 (0.05, 0.9),
                 xycoords="axes fraction",
             )
+        figure.savefig(path)
+        plt.close(figure)
+
+
+def draw_privileged(rows: list[dict], path: Path) -> None:
+    """The error of both models against the number of training systems, every seed a dot."""
+    experiments = list(dict.fromkeys(row["experiment"] for row in rows))
+    noises = sorted({row["noise"] for row in rows})
+    with plt.style.context(STYLE):
+        figure, panels = plt.subplots(
+            len(noises),
+            len(experiments),
+            figsize=(3.2 * len(experiments), 2.8 * len(noises)),
+            squeeze=False,
+        )
+        for panel, (noise, experiment) in zip(
+            panels.flat, ((n, e) for n in noises for e in experiments), strict=True
+        ):
+            here = [r for r in rows if (r["noise"], r["experiment"]) == (noise, experiment)]
+            for name, shift in (("nopi", 1.04), ("lupi", 0.96)):
+                model = MODELS[name]
+                sizes = np.array([row["systems"] for row in here])
+                for size, row in zip(sizes, here, strict=True):
+                    values = row["mse"][name]
+                    panel.plot([size * shift] * len(values), values, ".", color=model.colour)
+                middle = [np.exp(np.mean(np.log(row["mse"][name]))) for row in here]
+                panel.plot(sizes * shift, middle, "-", color=model.colour, label=model.label)
+            panel.set(
+                xscale="log",
+                yscale="log",
+                xlabel="training systems",
+                ylabel="mean squared error",
+                title=f"{experiment}, {f'noise {noise}' if noise else 'clean'}",
+            )
+            panel.set_xticks([row["systems"] for row in here], [row["systems"] for row in here])
+            panel.xaxis.set_minor_locator(NullLocator())
+        panels[0, 0].legend()
         figure.savefig(path)
         plt.close(figure)

@@ -12,12 +12,13 @@ import numpy as np
 
 import benchmarks.common  # noqa: F401  one thread
 from lupi.data import Observations, Task, generate_tasks
-from lupi.distributions import Uniform
+from lupi.distributions import NormalMixture, Uniform
 from lupi.evaluation import score
 from lupi.experiments import EXPERIMENTS, Simulation, best_settings
 from lupi.experiments.results import RunFolder
 from lupi.experiments.systems import make_data
 from lupi.forecasting.forecast import STRANGE, information_gain
+from lupi.ideal import IdealObserver
 from lupi.inference import Amortised, InferringPredictor
 from lupi.models import load_process
 from lupi.prediction import predict_many
@@ -42,10 +43,12 @@ def measure_finding() -> list[dict]:
                     "experiment": experiment,
                     "seed": seed,
                     "active": int(predictor.family.members.shape[1]),
-                    "inflation": float(predictor.family.inflation),
-                    "noise": float(predictor.family.noise),
+                    "trust": {
+                        name: np.asarray(values).tolist()
+                        for name, values in vars(predictor.family.trust).items()
+                    },
                     "by_size": _by_size(predictor, test),
-                    "value": _value(predictor, test),
+                    "value": _value(predictor, experiment, test),
                     "caught": _caught(predictor, experiment, test),
                     "looking": _looking(predictor, test),
                 }
@@ -114,21 +117,34 @@ def _by_size(predictor, test: Task) -> list[dict]:
     return found
 
 
-def _value(predictor, test: Task) -> dict:
-    """The privileged value from nine points."""
-    prediction = _predict(predictor, _contexts(test, 9), test.observations.ts[:, :2])
-    value, truth = prediction.findings.privileged, test.privileged[:, 0]
-    mean = np.asarray(value.loc)[..., 0].mean(axis=1)
+def _value(predictor, experiment: str, test: Task) -> dict:
+    """The privileged value from nine points; and what the ideal observer makes of it."""
+    contexts, truth = _contexts(test, 9), test.privileged[:, 0]
+    value = _predict(predictor, contexts, test.observations.ts[:, :2]).findings.privileged
+    loc, scale = (np.asarray(part)[..., 0] for part in (value.loc, value.scale))
     rng = np.random.default_rng(0)
-    draws = np.asarray(value.loc)[..., 0] + np.asarray(value.scale)[..., 0] * rng.standard_normal(
-        value.loc.shape[:2]
-    )
-    ranks = (draws < truth[:, None]).mean(axis=1)
+    ranks = (loc + scale * rng.standard_normal(loc.shape) < truth[:, None]).mean(axis=1)
+    source = EXPERIMENTS[experiment].source
+    assert isinstance(source, Simulation)
+    ideal = IdealObserver.of(source.system, horizon=source.horizon, noise=0.0, key=KEY)
+    means = [
+        float(ideal.privileged(_one_of(contexts, i), num_samples=64, key=KEY)[..., 0].mean())
+        for i in range(len(test))
+    ]
     return {
-        "r2": float(1 - np.mean((mean - truth) ** 2) / truth.var()),
+        "r2": _r2(loc.mean(axis=1), truth),
+        "r2_of_the_ideal_observer": _r2(np.array(means), truth),
         "coverage_90": float((np.abs(ranks - 0.5) <= 0.45).mean()),
         "ranks_in_fifths": np.histogram(ranks, 5, (0, 1.0001))[0].tolist(),
     }
+
+
+def _r2(found: np.ndarray, truth: np.ndarray) -> float:
+    return float(1 - np.mean((found - truth) ** 2) / truth.var())
+
+
+def _one_of(tree, i: int):
+    return jax.tree.map(lambda leaf: leaf[i], tree)
 
 
 def _strangers(experiment: str) -> dict[str, System]:
@@ -188,7 +204,8 @@ def _looking(predictor, test: Task) -> dict[str, list[float]]:
             prediction = _predict(predictor, _taken(seen, chosen), seen.ts)
             errors[name].append(float(np.mean((prediction.mean - seen.ys) ** 2)))
             if name == "best":
-                gains = [information_gain(_one(prediction, i)) for i in range(number)]
+                mixtures = NormalMixture(prediction.means, prediction.scales)
+                gains = [information_gain(_one_of(mixtures, i)) for i in range(number)]
                 following = np.argmax(gains, axis=1)[:, None]
             else:
                 following = rng.integers(length, size=(number, 1))
@@ -197,9 +214,3 @@ def _looking(predictor, test: Task) -> dict[str, list[float]]:
         prediction = _predict(predictor, _taken(seen, np.tile(even, (number, 1))), seen.ts)
         errors["even"].append(float(np.mean((prediction.mean - seen.ys) ** 2)))
     return errors
-
-
-def _one(prediction, i: int):
-    from lupi.distributions import NormalMixture
-
-    return NormalMixture(prediction.means[i], prediction.scales[i])

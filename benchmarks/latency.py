@@ -62,6 +62,25 @@ memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 print(json.dumps({"first": seconds[0], "warm": min(seconds[1:]), "megabytes": memory}))
 """
 
+ASKING = """
+import json, sys, time
+import numpy as np
+import lupi
+forecaster = lupi.load(sys.argv[1])
+series = lupi.read_series(
+    sys.argv[2], series="series", time="t", observed=forecaster.columns.observed, training=False
+)
+rows, times = series.to_dataframe(), np.linspace(0.0, 10.0, int(sys.argv[3]))
+new = [run.drop(columns="series") for _, run in rows.groupby("series")][:60]
+def seconds(work):
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+one = [seconds(lambda: forecaster.predict(run, times)) for run in new]
+many = [seconds(lambda: forecaster.predict(series, times)) for _ in range(4)]
+print(json.dumps({"first": one[0], "one": one[10:], "many": [s / len(series) for s in many[1:]]}))
+"""
+
 DEFAULT_STEPS = """
 import sys, time
 import lupi
@@ -92,6 +111,7 @@ def measure_latency() -> dict:
         "completion_s": _completion,
         "first_steps_s": _first_steps,
         "many_series_s": _many_series,
+        "asking_ms": _asking,
         "default_step_ms": _default_step,
     }
     result = {}
@@ -196,6 +216,28 @@ def _many_series() -> dict[str, float]:
         sizes = (str(NUM_SERIES), str(NUM_TIMES))
         output = _output(MANY_SERIES, str(model), str(table), *sizes, environment=USERS_ENVIRONMENT)
         return json.loads(output)
+
+
+def _asking() -> dict:
+    """Milliseconds of a forecast with the default preset, whole: its inference asks the decoder.
+
+    `Forecaster.predict`, warm, of one series of 9 observations at 100 times (asked: 20), and of
+    each of 500 in one call (asked: 5), in an environment like that of any program; seconds of the
+    first call, which compiles, and of training.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        model, table = Path(folder) / "model.lupi", Path(folder) / "new.parquet"
+        forecaster = Forecaster().fit(_springs(400, 51, seed=0), progress=False)
+        forecaster.save(model)
+        _springs(500, 9, seed=1).to_dataframe().drop(columns="k").to_parquet(table)
+        arguments = (str(model), str(table), str(NUM_TIMES))
+        found = json.loads(_output(ASKING, *arguments, environment=USERS_ENVIRONMENT))
+        return {
+            "one": summary(1e3 * np.array(found["one"])),
+            "each_of_500": summary(1e3 * np.array(found["many"])),
+            "first_s": found["first"],
+            "training_s": forecaster.provenance["seconds"],
+        }
 
 
 def _default_step() -> dict:

@@ -1,38 +1,37 @@
 """Between training and predicting: what systems teach beside weights."""
 
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
 import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Int, PRNGKeyArray
 
 from lupi.data import Observations, RaggedTasks, Task
 from lupi.distributions import NormalMixture
-from lupi.inference import AbstractInference, Family, InferringPredictor, learn_family
+from lupi.inference import AbstractInference, Family, InferringPredictor, Trust, learn_family
 from lupi.inference.family import some_tasks
 from lupi.inference.surprise import fit_surprise
 from lupi.metrics import log_likelihood
 from lupi.models import AbstractProcess, Prediction
 from lupi.prediction import predict_many
 
-INFLATIONS = (1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
+SIZES = (1, 2, 4, 8, 20)
+"""Of contexts, for which it is learnt how far the model is to be trusted."""
+
+INFLATIONS = tuple(1.4 ** np.arange(-3.0, 8.0))
 """Factors on the decoder's scale, where an observation is compared with a trajectory, among which
 held-out series choose."""
 
-NOISES = tuple(1.15 ** np.arange(-12.0, 13.0))
-"""The same for the scale of predictions."""
+NOISES = tuple(1.15 ** np.arange(-16.0, 17.0))
+"""The same for the scale of predictions, and for that of privileged values."""
 
 FEW = 8
 """Held-out series that are trusted half as much as very many."""
 
-USUAL = (3, 10)
-"""Points of the contexts by which they choose."""
-
-SIZES = (1, 2, 3, 5, 8, 12, 20)
-"""Of contexts for which it is learnt how hard systems of the family are to explain."""
-
-CONTEXTS, HIDDEN = 96, 24
-"""Contexts that are looked at, of the usual sizes and of each one; and points that each of them is
-asked for."""
+CONTEXTS, HIDDEN = 96, 16
+"""Contexts of each size that are looked at, and points that each of them is asked for."""
 
 NUM_SAMPLES = 64
 
@@ -54,69 +53,140 @@ def prepare(
     family = learn_family(process, training) if inference.needs_family else None
     if family is None:
         return None
-    seen = some_tasks(held_out, CONTEXTS, 0).observations
+    seen = some_tasks(held_out, CONTEXTS, 0)
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    # Few series say little.
+    weight = len(seen) / (len(seen) + FEW)
 
-    def predict(contexts: Observations, times: np.ndarray, inflation: float) -> Prediction:
-        predictor = InferringPredictor(
-            process=process, inference=inference, family=_inflated(family, inflation)
-        )  # pyright: ignore[reportCallIssue]
-        return predict_many(predictor, contexts, times, num_samples=NUM_SAMPLES, keys=key)
+    longest = int(seen.observations.mask.sum(axis=1).max())
+    sizes = [size for size in SIZES if size <= longest]
 
-    contexts, hidden = _questions(seen, *USUAL, rng)
-    found = []
-    for inflation in INFLATIONS:
-        prediction = predict(contexts, hidden.ts, inflation)
-        found += [(_score(prediction, hidden, noise), inflation, noise) for noise in NOISES]
-    _, best, noise = max(found)
-    # Few series say little of the noise.
-    noise = noise ** (len(seen.ts) / (len(seen.ts) + FEW))
+    def answers(questions: _Questions, inflation: float) -> _Answers:
+        trusting = _trusting(family, sizes, [inflation] * len(sizes), [1.0] * len(sizes))
+        predictor = InferringPredictor(process=process, inference=inference, family=trusting)  # pyright: ignore[reportCallIssue]
+        prediction = predict_many(
+            predictor, questions.contexts, questions.hidden.ts, num_samples=NUM_SAMPLES, keys=key
+        )
+        return _Answers(questions, prediction)
 
-    longest = int(seen.mask.sum(axis=1).max())
-    sizes = np.array([size for size in SIZES if size <= longest])
-    evidence = []
+    inflation, noise, found = 1.0, 1.0, []
     for size in sizes:
-        contexts, hidden = _questions(seen, int(size), int(size), rng)
-        findings = predict(contexts, hidden.ts, best).findings
-        assert findings is not None  # there is a family
-        evidence.append(np.asarray(findings.log_evidence))
+        questions, known = _ask(seen.observations, size, rng), {}
+
+        def worth(candidate: float, questions=questions, known=known, noise=noise) -> float:
+            known[candidate] = answers(questions, candidate)
+            return max(map(known[candidate].log_likelihood, _near(noise, NOISES)))
+
+        inflation = climb(worth, INFLATIONS, inflation)
+        chosen = known[inflation]
+        noise = climb(lambda noise, chosen=chosen: -chosen.miscalibration(noise), NOISES, noise)
+        found.append((inflation, noise**weight, chosen))
+    inflations, noises, chosen = zip(*found, strict=True)
+    usual = chosen[min(3, len(sizes) - 1)]
+    value = climb(lambda factor: -usual.miscalibration_of_values(seen.privileged, factor), NOISES)
+    evidence = np.stack([answer.findings.log_evidence for answer in chosen])
     return eqx.tree_at(
-        lambda family: (family.surprise, family.noise),
-        _inflated(family, best),
-        (fit_surprise(sizes, np.stack(evidence)), np.float32(noise)),
+        lambda family: family.surprise,
+        _trusting(family, sizes, inflations, noises, value**weight),
+        fit_surprise(np.array(sizes), evidence),
         is_leaf=lambda leaf: leaf is None,
     )
 
 
-def _inflated(family: Family, inflation: float) -> Family:
-    return eqx.tree_at(lambda family: family.inflation, family, np.float32(inflation))
+def climb(
+    worth: Callable[[float], float], candidates: Sequence[float], start: float = 1.0
+) -> float:
+    """The candidate that is worth most, as far as it is uphill to it from the start all the way."""
+    place = int(np.argmin(np.abs(np.log(candidates) - np.log(start))))
+    known = {place: worth(candidates[place])}
+    for step in (1, -1):
+        while 0 <= place + step < len(candidates):
+            known[place + step] = worth(candidates[place + step])
+            if known[place + step] <= known[place]:
+                break
+            place += step
+    return candidates[place]
 
 
-def _score(prediction: Prediction, hidden: Observations, noise: float) -> float:
-    """The mean log-likelihood of hidden values, with a factor on the scale of predictions."""
-    mixture = NormalMixture(prediction.means, noise * prediction.scales)
-    known = np.broadcast_to(hidden.known, hidden.ys.shape)
-    found = np.nanmean(log_likelihood(mixture, hidden.ys, known))
-    return float(found) if np.isfinite(found) else -np.inf
+def _near(value: float, candidates: Sequence[float]) -> list[float]:
+    """Some candidates, far and near, around a value."""
+    place = int(np.argmin(np.abs(np.log(candidates) - np.log(value))))
+    chosen = np.clip(place + np.array([-9, -6, -3, -1, 0, 1, 3, 6, 9]), 0, len(candidates) - 1)
+    return [candidates[i] for i in np.unique(chosen)]
 
 
-def _questions(
-    seen: Observations, smallest: int, largest: int, rng: np.random.Generator
-) -> tuple[Observations, Observations]:
+def _trusting(family: Family, sizes, inflations, noises, value: float = 1.0) -> Family:
+    parts = (np.asarray(part, np.float32) for part in (sizes, inflations, noises, value))
+    return eqx.tree_at(lambda family: family.trust, family, Trust(*parts))
+
+
+class _Questions(NamedTuple):
+    """Contexts of some size of held-out series, and other points of the same series."""
+
+    series: Int[np.ndarray, " context"]
+    contexts: Observations
+    hidden: Observations
+
+
+class _Answers(NamedTuple):
+    """What a model says to them."""
+
+    questions: _Questions
+    prediction: Prediction
+
+    @property
+    def findings(self):
+        """What was found of each system."""
+        found = self.prediction.findings
+        assert found is not None  # there is a family
+        return found
+
+    def _with_noise(self, factor: float) -> NormalMixture:
+        return NormalMixture(self.prediction.means, factor * self.prediction.scales)
+
+    def log_likelihood(self, noise: float) -> float:
+        """The mean of hidden values, with a factor on the scale of predictions."""
+        hidden = self.questions.hidden
+        known = np.broadcast_to(hidden.known, hidden.ys.shape)
+        found = np.nanmean(log_likelihood(self._with_noise(noise), hidden.ys, known))
+        return float(found) if np.isfinite(found) else -np.inf
+
+    def miscalibration(self, noise: float) -> float:
+        """How far central intervals are from holding as many hidden values as they should."""
+        hidden = self.questions.hidden
+        below = np.asarray(self._with_noise(noise).probability_below(hidden.ys))
+        return _miscalibration(below[np.broadcast_to(hidden.known, hidden.ys.shape)])
+
+    def miscalibration_of_values(self, privileged: np.ndarray, factor: float) -> float:
+        """The same of privileged values, with a factor on what trajectories do not tell of them."""
+        value = self.findings.privileged
+        truth = privileged[self.questions.series]
+        known = ~np.isnan(truth)
+        if value is None or not known.any():
+            return 0.0
+        # Samples are the second axis of findings, and the first of a mixture.
+        loc, scale = (np.moveaxis(np.asarray(part), 1, 0) for part in (value.loc, value.scale))
+        mixture = NormalMixture(loc, factor * scale)
+        return _miscalibration(np.asarray(mixture.probability_below(np.nan_to_num(truth)))[known])
+
+
+def _miscalibration(below: np.ndarray) -> float:
+    levels = np.linspace(0.05, 0.95, 19)
+    held = (2 * np.abs(below - 0.5)[:, None] <= levels).mean(axis=0)
+    return float(((held - levels) ** 2).mean())
+
+
+def _ask(seen: Observations, size: int, rng: np.random.Generator) -> _Questions:
     """Contexts of random series, each of random points, and other points of the same series.
 
     Of few series each is taken several times.
     """
     lengths = seen.mask.sum(axis=1)
-    enough = np.flatnonzero(lengths >= min(smallest, lengths.max()))
-    series = np.resize(rng.permutation(enough), CONTEXTS)
+    series = np.resize(rng.permutation(np.flatnonzero(lengths >= size)), CONTEXTS)
     room = max(SIZES)
-    points, real = (
-        np.zeros((CONTEXTS, room + HIDDEN), int),
-        np.zeros((CONTEXTS, room + HIDDEN), bool),
-    )
+    points = np.zeros((CONTEXTS, room + HIDDEN), int)
+    real = np.zeros(points.shape, bool)
     for i, one in enumerate(series):
-        size = min(int(rng.integers(smallest, largest, endpoint=True)), int(lengths[one]))
         order = rng.permutation(np.flatnonzero(seen.mask[one]))
         others = order[size : size + HIDDEN]
         points[i, :size], real[i, :size] = order[:size], True
@@ -128,4 +198,4 @@ def _questions(
         gaps = None if seen.gaps is None else seen.gaps[rows, columns]
         return Observations(seen.ts[rows, columns], seen.ys[rows, columns], real[:, some], gaps)
 
-    return taken(slice(room)), taken(slice(room, None))
+    return _Questions(series, taken(slice(room)), taken(slice(room, None)))

@@ -23,7 +23,8 @@ BEST = Preset(
         "representation_size": 64,
         "min_latent_scale": 0.01,
         "min_observation_scale": 1e-4,
-        "solver_steps": 32,
+        "solver_steps": 16,
+        "training_solver_steps": 16,
         "marks_gaps": True,
     },
     train=TrainingSettings(

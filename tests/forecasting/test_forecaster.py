@@ -327,7 +327,8 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"of another training \(data was .*, is "):
         fit(RUNS.assign(x=RUNS["x"] + 1), checkpoint=path)
     slower = SMALL.train.model_copy(update={"learning_rate": 1e-4})
-    with pytest.raises(UserError, match=r"\(settings.train.learning_rate was 0.003, is 0.0001\)"):
+    change = rf"\(settings.train.learning_rate was {SMALL.train.learning_rate}, is 0.0001\)"
+    with pytest.raises(UserError, match=change):
         fit(RUNS, settings=SMALL.model_copy(update={"train": slower}), checkpoint=path)
 
 
@@ -444,11 +445,9 @@ def test_another_number_of_series_compiles_nothing(trained, compilations):
 
     predict(3)
     compilations.clear()
-    for number in (4, 7, 16, 3):
+    for number in (4, 7, 16, 17, 20, 3):
         predict(number)
     assert compilations == []
-    predict(17)  # more than that call takes: once more
-    assert len(compilations) == 1
 
 
 def test_other_numbers_of_observations_times_and_samples_compile_nothing(trained, compilations):

@@ -165,9 +165,7 @@ def test_the_right_one_of_many_optima_is_found_where_the_noise_is_small():
     z = np.random.default_rng(1).standard_normal((40, 2)).astype(np.float32)
     ts = np.tile(np.array([0.02, 0.64, 0.74, 0.78, 0.9], np.float32), (40, 1))
     ys = np.sin((20 + 3 * z[:, :1]) * ts) + 0.1 * z[:, 1:]
-    found = predict_many(
-        predictor, Observations(ts, ys[..., None]), ts, num_samples=64, keys=KEY
-    )
+    found = predict_many(predictor, Observations(ts, ys[..., None]), ts, num_samples=64, keys=KEY)
     values = np.asarray(found.findings.privileged.loc).mean(axis=1)
     assert (np.abs(values - z) < 0.05).all(axis=1).mean() > 0.97
 

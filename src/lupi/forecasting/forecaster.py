@@ -23,7 +23,7 @@ from lupi.data.series_table import Columns, check_is_table, original_times
 from lupi.distributions import NormalMixture
 from lupi.errors import UserError
 from lupi.forecasting.forecast import Forecast, forecast_columns
-from lupi.forecasting.progress import show_epochs
+from lupi.forecasting.progress import show_epochs, show_waiting
 from lupi.forecasting.questions import Question, Trained, read_question
 from lupi.forecasting.recovered import Recovered
 from lupi.forecasting.settings import ForecasterSettings, forecaster_settings
@@ -150,9 +150,11 @@ class Forecaster:
                 process, [training, validation], settings, fit_key, checkpoint, identity, watchers
             )
         (fitted,) = finish([process], state, settings)
-        family = prepare(
-            fitted.process, self.settings.inference, training, validation, key=prepare_key
-        )
+        waiting = show_waiting("Looking at held-out series")
+        with waiting if progress else nullcontext():
+            family = prepare(
+                fitted.process, self.settings.inference, training, validation, key=prepare_key
+            )
         best = best_epoch(fitted.history)
         provenance = {
             "data": {"fingerprint": identity["data"], "series": len(series), "gaps": gaps},

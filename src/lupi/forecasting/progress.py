@@ -7,6 +7,18 @@ from typing import Any
 
 
 @contextmanager
+def show_waiting(what: str) -> Iterator[None]:
+    """Something that moves, and says what is waited for, on the error stream."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield
+
+
+@contextmanager
 def show_epochs(epochs: int) -> Iterator[Callable[[dict[str, Any]], None]]:
     """A function that shows an epoch's row on the error stream; nothing where nobody looks."""
     if not sys.stderr.isatty():

@@ -4,6 +4,7 @@ from lupi.inference.amortised import Amortised
 from lupi.inference.family import Family, learn_family
 from lupi.inference.inference import AbstractInference, Inferred, InferringPredictor
 from lupi.inference.refined import Refined
+from lupi.inference.trust import Trust
 
 __all__ = [
     "AbstractInference",
@@ -12,5 +13,6 @@ __all__ = [
     "Inferred",
     "InferringPredictor",
     "Refined",
+    "Trust",
     "learn_family",
 ]

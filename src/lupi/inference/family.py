@@ -9,10 +9,11 @@ from jaxtyping import Array, Float
 
 from lupi._machinery.compilation import compiled
 from lupi.data import RaggedTasks, Task
-from lupi.distributions import AnyArray
+from lupi.distributions import AnyArray, Normal
 from lupi.inference.mixture import GaussianMixture, fit_mixture
 from lupi.inference.reader import Reader, fit_reader
 from lupi.inference.surprise import Surprise
+from lupi.inference.trust import Trust
 from lupi.models import AbstractProcess, Sample
 
 MOST_SYSTEMS, MOST_POINTS = 512, 256
@@ -51,10 +52,8 @@ class Family(eqx.Module):
     """How far the trajectory of a system is from that of the member most like it."""
     reader: Reader | None
     """Of privileged values; none where there were none in training."""
-    inflation: Float[AnyArray, ""]
-    """Factor on the decoder's scale where an observation is compared with a trajectory."""
-    noise: Float[AnyArray, ""]
-    """Factor on the decoder's scale in predictions."""
+    trust: Trust
+    """How far scales that the decoder and the reader give are to be trusted."""
     surprise: Surprise | None = None
     """How hard held-out systems are to explain."""
 
@@ -68,6 +67,12 @@ class Family(eqx.Module):
         """The z of active coordinates, and of others where they are given."""
         z = self.centre + self.active_axes @ active
         return z if other is None else z + self.other_axes @ other
+
+    def read(self, trajectory: Float[AnyArray, "grid observation"]) -> Normal:
+        """The privileged values of a system with this trajectory, where there is a reader."""
+        assert self.reader is not None
+        value = self.reader(trajectory)
+        return Normal(value.loc, self.trust.value * value.scale)
 
 
 def learn_family(
@@ -116,8 +121,7 @@ def learn_family(
         scales=decoded_scales[chosen],
         spacing=as_float(_spacing(means[chosen])),
         reader=fit_reader(means, seen.privileged.astype(float)) if has_privileged else None,
-        inflation=np.array(1.0, np.float32),
-        noise=np.array(1.0, np.float32),
+        trust=Trust.full(),
     )
 
 

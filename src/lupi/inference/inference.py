@@ -100,12 +100,13 @@ class InferringPredictor(AbstractPredictor):
         if family is None:
             return Prediction(jnp.asarray(times), loc, scale, noise_key)
         findings = self._findings(family, context, inferred)
-        return Prediction(jnp.asarray(times), loc, family.noise * scale, noise_key, findings)
+        scale = family.trust.noise_at(jnp.sum(context.mask)) * scale
+        return Prediction(jnp.asarray(times), loc, scale, noise_key, findings)
 
     def _findings(self, family: Family, context: Observations, inferred: Inferred) -> Findings:
         privileged, surprise = None, jnp.array(jnp.nan)
         if family.reader is not None and inferred.trajectories is not None:
-            privileged = jax.vmap(family.reader)(inferred.trajectories)
+            privileged = jax.vmap(family.read)(inferred.trajectories)
         if family.surprise is not None:
             number = jnp.sum(context.mask)
             surprise = family.surprise.p_value(inferred.log_evidence, number)

@@ -144,10 +144,11 @@ class _Problem(NamedTuple):
     def expected(self, at_context: Normal, trajectory: Float[Array, "grid observation"]) -> Normal:
         """Each of these values, as a decoded sample of z has it."""
         family = self.family
-        loc, scale = jnp.ravel(at_context.loc), family.inflation * jnp.ravel(at_context.scale)
+        inflation = family.trust.inflation_at(jnp.sum(self.context.mask))
+        loc, scale = jnp.ravel(at_context.loc), inflation * jnp.ravel(at_context.scale)
         if self.privileged is None or family.reader is None:
             return Normal(loc, scale)
-        value = family.reader(trajectory)
+        value = family.read(trajectory)
         return Normal(jnp.concatenate([loc, value.loc]), jnp.concatenate([scale, value.scale]))
 
     def log_likelihood(
@@ -318,10 +319,14 @@ def _scores_of_members(
     position = jnp.clip(problem.context.ts * last, 0, last)
 
     def one(means, scales):
-        loc = hermite(position, means, jnp.gradient(means, axis=0))
+        slopes = jnp.asarray(jnp.gradient(means, axis=0))
+        loc = hermite(position, means, slopes)
         scale = hermite(position, scales, jnp.zeros_like(scales))
         near = jnp.sqrt(scale**2 + family.spacing**2)
-        return tuple(problem.log_likelihood(Normal(loc, s), means) for s in (scale, near))
+        return (
+            problem.log_likelihood(Normal(loc, scale), means),
+            problem.log_likelihood(Normal(loc, near), means),
+        )
 
     return jax.vmap(one)(jnp.asarray(family.means), jnp.asarray(family.scales))
 

@@ -1,7 +1,6 @@
 """Is a system like any that the model knows?"""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -32,9 +31,18 @@ class Surprise(eqx.Module):
         """The share of held-out contexts of so many points with less evidence; 1 without any."""
         number_of_levels = self.quantiles.shape[1]
         levels = (jnp.arange(number_of_levels) + 0.5) / number_of_levels
-        logs = jax.vmap(lambda row: _log_share_below(log_evidence, row, levels))(self.quantiles)
-        p = jnp.exp(jnp.interp(jnp.log(jnp.maximum(number, 1)), jnp.log(self.sizes), logs))
+        p = jnp.exp(_log_share_below(log_evidence, self._quantiles_at(number), levels))
         return jnp.where(number > 0, p, 1.0)
+
+    def _quantiles_at(self, number: Int[AnyArray, ""]) -> Float[Array, " level"]:
+        """Those of so many points; each point adds about as much evidence as the one before it."""
+        sizes, quantiles = jnp.asarray(self.sizes), jnp.asarray(self.quantiles)
+        if len(sizes) == 1:
+            return quantiles[0]
+        left = jnp.clip(jnp.searchsorted(sizes, number, side="right") - 1, 0, len(sizes) - 2)
+        share = (number - sizes[left]) / (sizes[left + 1] - sizes[left])
+        # In order also where it goes on beyond the largest number.
+        return jnp.sort(quantiles[left] + share * (quantiles[left + 1] - quantiles[left]))
 
 
 def _log_share_below(value, quantiles, levels):
