@@ -79,11 +79,11 @@ def prepare(
 
         inflation = climb(worth, INFLATIONS, inflation)
         chosen = known[inflation]
-        noise = climb(lambda noise, chosen=chosen: -chosen.miscalibration(noise), NOISES, noise)
+        noise = climb(chosen.log_likelihood, NOISES, noise)
         found.append((inflation, noise**weight, chosen))
     inflations, noises, chosen = zip(*found, strict=True)
     usual = chosen[min(3, len(sizes) - 1)]
-    value = climb(lambda factor: -usual.miscalibration_of_values(seen.privileged, factor), NOISES)
+    value = climb(lambda factor: usual.log_likelihood_of_values(seen.privileged, factor), NOISES)
     evidence = np.stack([answer.findings.log_evidence for answer in chosen])
     return eqx.tree_at(
         lambda family: family.surprise,
@@ -98,13 +98,16 @@ def climb(
 ) -> float:
     """The candidate that is worth most, as far as it is uphill to it from the start all the way."""
     place = int(np.argmin(np.abs(np.log(candidates) - np.log(start))))
-    known = {place: worth(candidates[place])}
+    here = worth(candidates[place])
     for step in (1, -1):
+        before = place
         while 0 <= place + step < len(candidates):
-            known[place + step] = worth(candidates[place + step])
-            if known[place + step] <= known[place]:
+            there = worth(candidates[place + step])
+            if there <= here:
                 break
-            place += step
+            place, here = place + step, there
+        if place != before:
+            break
     return candidates[place]
 
 
@@ -141,23 +144,14 @@ class _Answers(NamedTuple):
         assert found is not None  # there is a family
         return found
 
-    def _with_noise(self, factor: float) -> NormalMixture:
-        return NormalMixture(self.prediction.means, factor * self.prediction.scales)
-
     def log_likelihood(self, noise: float) -> float:
         """The mean of hidden values, with a factor on the scale of predictions."""
         hidden = self.questions.hidden
+        mixture = NormalMixture(self.prediction.means, noise * self.prediction.scales)
         known = np.broadcast_to(hidden.known, hidden.ys.shape)
-        found = np.nanmean(log_likelihood(self._with_noise(noise), hidden.ys, known))
-        return float(found) if np.isfinite(found) else -np.inf
+        return _finite(np.nanmean(log_likelihood(mixture, hidden.ys, known)))
 
-    def miscalibration(self, noise: float) -> float:
-        """How far central intervals are from holding as many hidden values as they should."""
-        hidden = self.questions.hidden
-        below = np.asarray(self._with_noise(noise).probability_below(hidden.ys))
-        return _miscalibration(below[np.broadcast_to(hidden.known, hidden.ys.shape)])
-
-    def miscalibration_of_values(self, privileged: np.ndarray, factor: float) -> float:
+    def log_likelihood_of_values(self, privileged: np.ndarray, factor: float) -> float:
         """The same of privileged values, with a factor on what trajectories do not tell of them."""
         value = self.findings.privileged
         truth = privileged[self.questions.series]
@@ -167,13 +161,11 @@ class _Answers(NamedTuple):
         # Samples are the second axis of findings, and the first of a mixture.
         loc, scale = (np.moveaxis(np.asarray(part), 1, 0) for part in (value.loc, value.scale))
         mixture = NormalMixture(loc, factor * scale)
-        return _miscalibration(np.asarray(mixture.probability_below(np.nan_to_num(truth)))[known])
+        return _finite(np.mean(np.asarray(mixture.log_density(np.nan_to_num(truth)))[known]))
 
 
-def _miscalibration(below: np.ndarray) -> float:
-    levels = np.linspace(0.05, 0.95, 19)
-    held = (2 * np.abs(below - 0.5)[:, None] <= levels).mean(axis=0)
-    return float(((held - levels) ** 2).mean())
+def _finite(value) -> float:
+    return float(value) if np.isfinite(value) else -np.inf
 
 
 def _ask(seen: Observations, size: int, rng: np.random.Generator) -> _Questions:

@@ -2,52 +2,17 @@
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from lupi.data import Observations, Task
-from lupi.distributions import Normal
 from lupi.errors import UserError
 from lupi.inference import Amortised, InferringPredictor, Refined, learn_family
 from lupi.inference.mixture import mixture_of
-from lupi.models import AbstractProcess, Code
 from lupi.prediction import predict_many
+from toy_processes import NOISE, Known
 
 KEY = jax.random.key(0)
-NOISE = 0.1
-
-
-class Known(AbstractProcess):
-    """An encoder that only knows what it is told, and a decoder that is given in closed form."""
-
-    curve: str = eqx.field(static=True)
-    observation_size: int = eqx.field(static=True, default=1)
-    privileged_size: int = eqx.field(static=True, default=2)
-
-    def represent(self, observations, *, key):
-        return observations.ts
-
-    def summarise(self, points, mask, privileged, *, key):
-        told = privileged.size == 2 and ~jnp.isnan(privileged).any()
-        if not np.shape(told):
-            told = jnp.asarray(told)
-        values = jnp.where(told, privileged if privileged.size else jnp.zeros(2), 0.0)
-        return Code(Normal(values, jnp.where(told, 0.01, 1.0) * jnp.ones(2)))
-
-    def without_privileged(self):
-        return Known(self.curve, privileged_size=0)
-
-    def decode(self, sample, ts, *, horizon=1, key=None):
-        a, b = sample.latent
-        ts = jnp.asarray(ts)
-        curves = {
-            "line": lambda: (a + b * ts, NOISE),
-            "square": lambda: (a**2 + 0.3 * b * ts, NOISE),
-            "wave": lambda: (jnp.sin((20 + 3 * a) * ts) + 0.1 * b, 1e-3),
-        }
-        loc, scale = curves[self.curve]()
-        return Normal(loc[:, None], jnp.full((len(ts), 1), scale))
 
 
 def family_of(process, spread: float = 1.0):

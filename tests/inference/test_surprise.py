@@ -25,6 +25,18 @@ def test_it_is_a_p_value():
     assert float(surprise.p_value(np.array(-50.0, np.float32), np.array(0))) == 1.0
 
 
+def test_between_and_beyond_the_numbers_of_points_it_is_still_a_p_value():
+    """Each point adds 5 nats, and some chance of its own."""
+    rng = np.random.default_rng(0)
+    sizes = np.array([2, 8, 20])
+    surprise = fit_surprise(sizes, np.stack([rng.normal(5 * n, 1, 2000) for n in sizes]))
+    for points in (1, 3, 6, 13, 30):
+        for shift in (-1.0, 0.0, 1.0):
+            value = np.array(5 * points + shift, np.float32)
+            found = float(surprise.p_value(value, np.array(points)))
+            assert abs(found - norm.cdf(shift)) < 0.07
+
+
 def number(mixture) -> int:
     """Of Gaussians that count."""
     return int((mixture.log_weights > NOTHING).sum())

@@ -6,9 +6,10 @@ from rich.console import Console
 
 from lupi.experiments import Record, Results, collect, quick_settings, read_results
 from lupi.experiments.results import Floor, Metric
+from lupi.metrics import Estimate
 from lupi.report import build_tables, describe_claims, to_terminal, write_report
 from lupi.report.paper import METRICS, TABLE_1, unit
-from lupi.report.table import FULL_METRICS, over_seeds
+from lupi.report.table import FULL_METRICS, _show, over_seeds
 
 
 @pytest.fixture(scope="module")
@@ -150,3 +151,17 @@ def test_a_row_averages_only_over_seeds_that_every_model_has(smoke_run, tmp_path
     table = next(t for t in build_tables(results) if t.experiment == "stiffness")
     assert table.seeds == 1
     assert all("±" not in row.cells[0].text for row in table.rows)
+
+
+@pytest.mark.parametrize(
+    ("mean", "stderr", "text"),
+    [
+        (5.2e-3, 0.7e-3, "0.52 ± 0.07"),
+        (1.5e-5, 0.2e-5, "0.0015 ± 0.0002"),
+        (3.3e-7, 0.4e-7, "(3.3 ± 0.4)·10⁻⁵"),
+        (3.3e-7, None, "3.3·10⁻⁵"),
+        (0.0, None, "0.00"),
+    ],
+)
+def test_small_numbers_are_shown_with_digits_that_tell(mean, stderr, text):
+    assert _show(Estimate(mean, stderr), 1e-2) == text

@@ -226,8 +226,15 @@ def to_terminal(table: ExperimentTable) -> Table:
 
 
 def _show(value: Estimate, unit: float, digits: int = 2) -> str:
-    """In a unit, with so many digits behind the point, and more where these would all be 0."""
+    """In a unit, with so many digits behind the point, and more where these would all be 0.
+
+    What would need more than four is shown with a power of ten.
+    """
     mean = value.mean / unit
+    if 0 < abs(mean) < 1e-3:
+        small = math.floor(math.log10(abs(mean)))
+        text = _show(value, unit * 10.0**small, 1)
+        return f"{text if value.stderr is None else f'({text})'}·{_power(small)}"
     if 0 < abs(mean) < 0.5 * 10.0 ** (1 - digits):
         digits = 1 - math.floor(math.log10(abs(mean)))
     text = f"{mean:.{digits}f}"

@@ -1,0 +1,78 @@
+"""What held-out series teach of how far a model is to be trusted."""
+
+import jax
+import numpy as np
+import pytest
+
+from lupi.data import Observations, Task
+from lupi.inference import Amortised, InferringPredictor, Refined
+from lupi.inference.trust import Trust
+from lupi.prediction import predict_many
+from lupi.preparation import INFLATIONS, NOISES, climb, prepare
+from toy_processes import NOISE, Known
+
+KEY = jax.random.key(0)
+
+
+def noisy_lines(number: int, noise: float, seed: int) -> Task:
+    """y = a + b t, with more or less noise than the decoder of `Known` says."""
+    rng = np.random.default_rng(seed)
+    z = rng.standard_normal((number, 2)).astype(np.float32)
+    ts = np.sort(rng.uniform(0, 1, (number, 30))).astype(np.float32)
+    ys = z[:, :1] + z[:, 1:] * ts + noise * rng.standard_normal(ts.shape)
+    return Task(Observations(ts, ys[..., None].astype(np.float32)), z)
+
+
+@pytest.mark.parametrize("factor", [0.4, 3.0])
+def test_a_decoder_that_is_wrong_about_its_noise_is_corrected(factor):
+    training, held_out, test = (
+        noisy_lines(number, factor * NOISE, seed) for seed, number in enumerate((200, 60, 100))
+    )
+    process = Known("line")
+    family = prepare(process, Refined(), training, held_out, key=KEY)
+    assert family is not None
+    # With one point seen a line may go anywhere, and the noise does not matter.
+    np.testing.assert_allclose(family.trust.noise[1:], factor, rtol=0.25)
+    np.testing.assert_allclose(family.trust.inflation[-2:], factor, rtol=0.5)
+    seen = test.observations
+    contexts = Observations(seen.ts[:, ::4], seen.ys[:, ::4])
+    found = predict_many(
+        InferringPredictor(process, Refined(), family), contexts, seen.ts, num_samples=64, keys=KEY
+    )
+    inside = np.abs(np.asarray(found.probability_below(seen.ys)) - 0.5) <= 0.45
+    assert 0.86 < inside.mean() < 0.94
+    assert found.findings.surprise.mean() == pytest.approx(0.5, abs=0.12)
+
+
+def test_few_held_out_series_change_little():
+    training, held_out = noisy_lines(200, 3 * NOISE, 0), noisy_lines(1, 3 * NOISE, 1)
+    family = prepare(Known("line"), Refined(), training, held_out, key=KEY)
+    assert family is not None
+    assert (np.asarray(family.trust.noise) < 1.6).all()
+
+
+def test_the_encoder_alone_needs_no_preparation():
+    tasks = noisy_lines(8, NOISE, 0)
+    assert prepare(Known("line"), Amortised(), tasks, tasks, key=KEY) is None
+
+
+def test_climbing_finds_a_single_summit_from_anywhere_and_looks_at_few():
+    for start in (INFLATIONS[0], 1.0, INFLATIONS[-1]):
+        looked = []
+
+        def worth(value, looked=looked):
+            looked.append(value)
+            return -((np.log(value) - np.log(2.0)) ** 2)
+
+        best = min(NOISES, key=lambda value: abs(np.log(value / 2.0)))
+        assert climb(worth, NOISES, start) == best
+        assert len(looked) == len(set(looked))
+
+
+def test_factors_are_interpolated_between_numbers_of_points():
+    factors = np.array([1.0, 4.0], np.float32)
+    sizes = np.array([1.0, 16.0], np.float32)
+    trust = Trust(sizes, factors, factors[::-1], np.array(1.0))
+    found = [float(trust.inflation_at(np.array(number))) for number in (0, 1, 4, 16, 100)]
+    np.testing.assert_allclose(found, [1, 1, 2, 4, 4], rtol=1e-5)
+    np.testing.assert_allclose(trust.noise_at(np.array(4)), 2, rtol=1e-5)
