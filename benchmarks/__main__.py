@@ -6,6 +6,7 @@ import platform
 import sys
 from importlib.metadata import version
 
+from benchmarks.amortising import measure_amortising
 from benchmarks.common import FIGURES, HERE
 from benchmarks.figures import draw_growth, draw_privileged, draw_speed
 from benchmarks.finding import measure_finding
@@ -32,6 +33,7 @@ PARTS = {
     "limit": measure_limit,
     "keeping": measure_keeping,
     "finding": measure_finding,
+    "amortising": measure_amortising,
     "search": measure_search,
     "privileged": measure_privileged,
 }

@@ -36,7 +36,7 @@ def measure_finding() -> list[dict]:
     rows = []
     for experiment in EXPERIMENTS:
         for seed in range(SEEDS):
-            predictor, data = _predictor(experiment, seed)
+            predictor, data = predictor_and_data(experiment, seed)
             test = data.test[:NUM_SYSTEMS]
             rows.append(
                 {
@@ -57,10 +57,11 @@ def measure_finding() -> list[dict]:
     return rows
 
 
-def _predictor(experiment: str, seed: int):
+def predictor_and_data(experiment: str, seed: int):
+    """The LUPI model of a seed with its inference, and the systems of its run."""
     settings = best_settings()
     run, model = settings.experiments[experiment], settings.models["lupi"]
-    keys = jax.random.split(jax.random.key(seed), 5)
+    keys = jax.random.split(jax.random.key(seed), 5)  # as in a run
     data = make_data(EXPERIMENTS[experiment], run, key=keys[0])
     process = load_process(RunFolder(FOLDER, experiment, "lupi", seed).model_file)
     family = prepare(process, model.inference, data.training, data.validation, key=keys[4])
