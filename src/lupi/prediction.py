@@ -1,10 +1,7 @@
 """From a few observations to a distribution over the whole trajectory, of one system or many."""
 
 import math
-import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import jax
@@ -24,8 +21,8 @@ SMALLEST_CONTEXT, SMALLEST_TIMES, SMALLEST_SAMPLES = 16, 128, 64
 
 SERIES_AT_ONCE = (2, 16)
 """Numbers of series that one compiled call may take; fewer than it may take cost nothing, and more
-are taken in several calls, on all cores. A program for 1 would be another one, whose results differ
-in their last bits."""
+are taken in several calls. A program for 1 would be another one, whose results differ in their last
+bits."""
 
 SIDE_BY_SIDE = 8
 """Series that are computed together where rounding may depend on it: a fifth sooner each."""
@@ -215,19 +212,10 @@ def _each(
         results = run(function, predictor, some, sizes, turns)
         return Part(some[-2][:count], *jax.tree.map(lambda leaf: np.asarray(leaf)[:count], results))
 
-    calls = [(start, min(at_once, number - start)) for start in range(0, number, at_once)]
-    if len(calls) == 1:
-        yield part(*calls[0])
-        return
-    part(0, 0)  # of none, alone: it may have to be compiled
-    cores = _num_cores()
-    with ThreadPoolExecutor(cores) as pool:
-        # Not `pool.map`, which would hold whatever is finished before it is asked for.
-        waiting = deque(pool.submit(part, *call) for call in calls[: 2 * cores])
-        for call in [*calls[2 * cores :], *[None] * len(waiting)]:
-            yield waiting.popleft().result()
-            if call is not None:
-                waiting.append(pool.submit(part, *call))
+    # One call after the other: two at a time, on threads, have been seen to wait for each other for
+    # ever, somewhere in XLA.
+    for start in range(0, number, at_once):
+        yield part(start, min(at_once, number - start))
 
 
 def _joined(parts: Iterable[Part]) -> Prediction:
@@ -238,11 +226,6 @@ def _joined(parts: Iterable[Part]) -> Prediction:
     else:
         whole = jax.tree.map(lambda *arrays: np.concatenate(arrays), *parts)
     return Prediction(whole.ts, whole.means, whole.scales, as_keys(whole.key_data), whole.findings)
-
-
-def _num_cores() -> int:
-    """As XLA counts them: a loop over series keeps one of them busy."""
-    return int(os.environ.get("NPROC") or os.cpu_count() or 1)
 
 
 def _loop_over_series(function, predictor, arrays, sizes: tuple[int, int, int], turns):
