@@ -12,7 +12,7 @@ test: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright
-	$(BIN)/pytest -n 2 --dist loadfile -m "not slow" --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
 
 test-slow: $(VENV)/.installed
 	$(BIN)/pytest -n 2 -m slow

@@ -26,20 +26,19 @@ def noisy_lines(number: int, noise: float, seed: int) -> Task:
 @pytest.mark.parametrize("factor", [0.4, 3.0])
 def test_a_decoder_that_is_wrong_about_its_noise_is_corrected(factor):
     training, held_out, test = (
-        noisy_lines(number, factor * NOISE, seed) for seed, number in enumerate((200, 60, 100))
+        noisy_lines(number, factor * NOISE, seed) for seed, number in enumerate((200, 96, 100))
     )
     process = Known("line")
     family = prepare(process, Refined(), training, held_out, key=KEY)
     assert family is not None
-    # With one point seen a line may go anywhere, and the noise does not matter.
-    np.testing.assert_allclose(family.trust.noise[1:], factor, rtol=0.25)
+    # With one or two points seen a line may go anywhere, and the noise does not matter.
+    np.testing.assert_allclose(family.trust.noise[2:], factor, rtol=0.25)
     np.testing.assert_allclose(family.trust.inflation[-2:], factor, rtol=0.5)
     seen = test.observations
     contexts = Observations(seen.ts[:, ::4], seen.ys[:, ::4])
-    found = predict_many(
-        InferringPredictor(process, Refined(), family), contexts, seen.ts, num_samples=64, keys=KEY
-    )
-    inside = np.abs(np.asarray(found.probability_below(seen.ys)) - 0.5) <= 0.45
+    predictor = InferringPredictor(process, Refined(), family)
+    found = predict_many(predictor, contexts, seen.ts[:, 1::4], num_samples=64, keys=KEY)
+    inside = np.abs(np.asarray(found.probability_below(seen.ys[:, 1::4])) - 0.5) <= 0.45
     assert 0.86 < inside.mean() < 0.94
     assert found.findings.surprise.mean() == pytest.approx(0.5, abs=0.12)
 
