@@ -23,8 +23,7 @@ BEST = Preset(
         "representation_size": 64,
         "min_latent_scale": 0.01,
         "min_observation_scale": 1e-4,
-        # Those of training: the decoder is a simulator together with its solver. With 16 errors are
-        # as small at the times of training, and up to eight times as large between them.
+        # Those of training: the decoder is a simulator together with its solver.
         "solver_steps": 32,
         "marks_gaps": True,
     },
