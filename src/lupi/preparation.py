@@ -20,6 +20,9 @@ from lupi.prediction import predict_many
 SIZES = (1, 2, 4, 8, 20)
 """Of contexts, for which it is learnt how far the model is to be trusted."""
 
+USUAL = 8
+"""The one by which it is learnt of privileged values; of shorter series the longest there is."""
+
 INFLATIONS = tuple(1.4 ** np.arange(-3.0, 8.0))
 """Factors on the decoder's scale, where an observation is compared with a trajectory, among which
 held-out series choose."""
@@ -82,7 +85,7 @@ def prepare(
         noise = climb(chosen.log_likelihood, NOISES, noise)
         found.append((inflation, noise**weight, chosen))
     inflations, noises, chosen = zip(*found, strict=True)
-    usual = chosen[min(3, len(sizes) - 1)]
+    usual = chosen[min(SIZES.index(USUAL), len(sizes) - 1)]
     value = climb(lambda factor: usual.log_likelihood_of_values(seen.privileged, factor), NOISES)
     evidence = np.stack([answer.findings.log_evidence for answer in chosen])
     return eqx.tree_at(

@@ -76,8 +76,8 @@ class Refined(AbstractInference):
         problem = _Problem(process.in_training(), family, context, code.deterministic, privileged)
         scores, near = _scores_of_members(problem)
         guess = family.active(code.latent.loc)
-        number = min(self.starts, len(near) - 1)
-        optima = _search_in_rounds(problem, guess, near, number, self.steps)
+        starts = min(self.starts, len(near) - 1)
+        optima = _search_in_rounds(problem, guess, near, starts, self.steps)
         proposal = _proposal(family, optima, scores)
 
         # As many as `predict` draws for any number up to that: its samples are some of these.
