@@ -24,6 +24,9 @@ SERIES_AT_ONCE = (2, 16)
 are taken in several calls. A program for 1 would be another one, whose results differ in their last
 bits."""
 
+MANY_AT_ONCE = 128
+"""Another such number, for `predict_many`, where all the systems are there from the beginning."""
+
 SIDE_BY_SIDE = 8
 """Series that are computed together where rounding may depend on it: a fifth sooner each."""
 
@@ -197,7 +200,8 @@ def _each(
     *parts, times, keys = arguments
     number, num_times = times.shape
     numbers_of_one = sizes[0] * num_times * predictor.observation_size
-    fitting = [n for n in SERIES_AT_ONCE if n * numbers_of_one <= NUMBERS_AT_ONCE]
+    possible = SERIES_AT_ONCE if sizes[2] == 1 else (*SERIES_AT_ONCE, MANY_AT_ONCE)
+    fitting = [n for n in possible if n * numbers_of_one <= NUMBERS_AT_ONCE]
     at_once = min((n for n in fitting if n >= number), default=max(fitting, default=1))
     sizes = (*sizes[:2], math.gcd(at_once, sizes[2]))
     brief = number * sizes[0] < WORTH_OPTIMISING if brief is None else brief

@@ -23,8 +23,9 @@ BEST = Preset(
         "representation_size": 64,
         "min_latent_scale": 0.01,
         "min_observation_scale": 1e-4,
-        # Those of training: the decoder is a simulator together with its solver.
-        "solver_steps": 32,
+        # The same in training and after it: the decoder is a simulator together with its solver.
+        "solver_steps": 16,
+        "training_solver_steps": 16,
         "marks_gaps": True,
     },
     train=TrainingSettings(
