@@ -367,12 +367,16 @@ class _Loop(NamedTuple):
 
     def split(self, tasks: Task, keys):
         """Of each task what its loss needs: a random split, privileged values and a key."""
-        sizes = self.settings.context_sizes, self.settings.target_sizes
+        settings = self.settings
 
         def one(task: Task, key):
             split_key, objective_key = jax.random.split(key)
             split = split_randomly(
-                task.observations, context_sizes=sizes[0], target_sizes=sizes[1], key=split_key
+                task.observations,
+                context_sizes=settings.context_sizes,
+                target_sizes=settings.target_sizes,
+                contexts=settings.contexts,
+                key=split_key,
             )
             return split, task.privileged, objective_key
 

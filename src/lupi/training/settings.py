@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from lupi.data.split import Contexts
+
 Sizes = tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]]
 
 STEPS, MOST_EPOCHS = 20_000, 2_000
@@ -26,6 +28,8 @@ class TrainingSettings(BaseModel):
     """Series in a step."""
     context_sizes: Sizes = (5, 9)
     """The least and the largest number of observations that a forecast is made from in training."""
+    contexts: Contexts = Contexts()
+    """Which observations these are."""
     target_sizes: Sizes = (15, 50)
     """The least and the largest number of observations that it is compared with."""
     decay: bool = False
