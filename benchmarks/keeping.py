@@ -62,7 +62,7 @@ def _crps(size: int, seed: int) -> list[float]:
     ]
     number = SETTINGS.num_validation(size)
     rng = np.random.default_rng(seed)
-    normalisation, training, (validation,) = hold_out(tables[0], [number], rng=rng)
+    normalisation, training, (validation,), _ = hold_out(tables[0], [number], rng=rng)
     build_key, fit_key = jax.random.split(jax.random.key(seed))
     process = build_process(SETTINGS.process, observation_size=2, privileged_size=1, key=build_key)
     settings = SETTINGS.train.limited_to(len(training))

@@ -11,6 +11,7 @@ from lupi.cli import main
 
 COLUMNS = ["--series", "series", "--time", "t", "--observed", "x1,x2", "--privileged", "k"]
 SMALL = ["--train.epochs", "2", "--process.hidden-size", "8", "--train.batch-size", "8"]
+SMALL += ["--members", "1", "--no-blend"]
 QUICK = [*SMALL, "--inference", "amortised"]
 
 
@@ -202,7 +203,7 @@ def test_predict_without_observations_writes_what_the_model_believes_of_any_run(
         (["show", "none.lupi"], "expected a lupi file at none.lupi, found none"),
         (["predict", "none.lupi", "new.csv", "--out", "f.csv"], "found none: check the path"),
         (["predict", "none.lupi", "new.csv", "--out", "f.xyz"], "ending in .csv"),
-        (["evaluate", "none.lupi", "a.csv", "--context", "9", "5"], "the smaller first"),
+        (["evaluate", "none.lupi", "a.csv", "--context", "9:5"], "the smaller first"),
         (["train", "RUNS", *COLUMNS, "--out", "m", "--config", "none.toml"], "found none"),
         (["train", "RUNS", *COLUMNS, "--out", "m", "--config", "BAD"], "setting train.lr: Extra"),
         (["train", "RUNS", *COLUMNS, "--out", "m", "--train.epochs", "0"], "setting train.epochs"),

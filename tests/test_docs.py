@@ -39,6 +39,8 @@ def _train_briefly(monkeypatch, inference):
         process=preset.process | {"hidden_size": 8, "representation_size": 8},
         train=preset.train.model_copy(update={"epochs": 2}),
         inference=inference,
+        members=1,
+        blend=False,
     )
     monkeypatch.setitem(PRESETS, "default", brief)
 

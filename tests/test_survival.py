@@ -13,10 +13,12 @@ import pytest
 TRAIN = """
 import sys
 import numpy as np, pandas as pd, lupi
-from lupi.forecasting import forecaster
+from lupi.forecasting import learning
 folder, epochs = sys.argv[1], int(sys.argv[2])
-forecaster.SECONDS_BETWEEN_CHECKPOINTS = 0.0
+learning.SECONDS_BETWEEN_CHECKPOINTS = 0.0
 settings = lupi.forecaster_settings(
+    members=1,
+    blend=False,
     process={"hidden_size": 8, "representation_size": 8},
     train={"epochs": epochs, "batch_size": 4, "context_sizes": (2, 5)},
     inference="amortised",  # as it is training that is killed

@@ -24,8 +24,8 @@ SERIES_AT_ONCE = (2, 16)
 are taken in several calls. A program for 1 would be another one, whose results differ in their last
 bits."""
 
-MANY_AT_ONCE = 128
-"""Another such number, for `predict_many`, where all the systems are there from the beginning."""
+MANY_AT_ONCE = (2, 128)
+"""The same for `predict_many`, where all the systems are there from the beginning."""
 
 SIDE_BY_SIDE = 8
 """Series that are computed together where rounding may depend on it: a fifth sooner each."""
@@ -115,16 +115,17 @@ def predict_many(
     *,
     num_samples: int,
     horizon: int = 1,
+    brief: bool | None = None,
     keys: Key[Array, "*series"],
 ) -> Prediction:
     """What `predict` gives for each of many systems, up to rounding and without its padding.
 
     It is compiled for the sizes that arrive, but for the number of systems; to be ready soon or to
-    run fast, whichever is over sooner. One key serves all alike. With privileged values (a `Task`)
-    an `InferringPredictor` makes use of them.
+    run fast, whichever is over sooner, unless the caller knows whether it will be `brief`. One key
+    serves all alike. With privileged values (a `Task`) an `InferringPredictor` makes use of them.
     """
     arguments, sizes = (_without_room(contexts), times, keys), (num_samples, horizon, SIDE_BY_SIDE)
-    return _joined(_each(_from_context, predictor, arguments, sizes))
+    return _joined(_each(_from_context, predictor, arguments, sizes, brief=brief))
 
 
 def _without_room(contexts: Observations | Task) -> Observations | Task:
@@ -200,7 +201,9 @@ def _each(
     *parts, times, keys = arguments
     number, num_times = times.shape
     numbers_of_one = sizes[0] * num_times * predictor.observation_size
-    possible = SERIES_AT_ONCE if sizes[2] == 1 else (*SERIES_AT_ONCE, MANY_AT_ONCE)
+    possible = SERIES_AT_ONCE
+    if sizes[2] > 1 and MANY_AT_ONCE[-1] * numbers_of_one <= NUMBERS_AT_ONCE:
+        possible = MANY_AT_ONCE
     fitting = [n for n in possible if n * numbers_of_one <= NUMBERS_AT_ONCE]
     at_once = min((n for n in fitting if n >= number), default=max(fitting, default=1))
     sizes = (*sizes[:2], math.gcd(at_once, sizes[2]))

@@ -1,6 +1,7 @@
 """Between training and predicting: what systems teach beside weights."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import equinox as eqx
@@ -10,15 +11,18 @@ from jaxtyping import Int, PRNGKeyArray
 
 from lupi.data import Observations, RaggedTasks, Task
 from lupi.distributions import NormalMixture
-from lupi.inference import AbstractInference, Family, InferringPredictor, Trust, learn_family
-from lupi.inference.family import some_tasks
-from lupi.inference.surprise import fit_surprise
+from lupi.inference import AbstractInference, Family, InferringPredictor, Trust
+from lupi.inference.family import learn_families, some_tasks
+from lupi.inference.surprise import Surprise, fit_surprise
 from lupi.metrics import log_likelihood
 from lupi.models import AbstractProcess, Prediction
 from lupi.prediction import predict_many
 
 SIZES = (1, 2, 4, 8, 20)
 """Of contexts, for which it is learnt how far the model is to be trusted."""
+
+ROUGH_SIZES = (1, 4, 16)
+"""The same, where it need not be known well."""
 
 USUAL = 8
 """The one by which it is learnt of privileged values; of shorter series the longest there is."""
@@ -53,47 +57,96 @@ def prepare(
     others, held out, how far its trajectories can be trusted, and how hard they are to explain.
     A process without a latent has no family, and the encoder alone needs none.
     """
-    family = learn_family(process, training) if inference.needs_family else None
-    if family is None:
-        return None
-    seen = some_tasks(held_out, CONTEXTS, 0)
+    (family,) = prepare_together([process], inference, [training], [held_out], key=key)
+    return family
+
+
+def prepare_together(
+    processes: Sequence[AbstractProcess],
+    inference: AbstractInference,
+    training: Sequence[Task | RaggedTasks],
+    held_out: Sequence[Task | RaggedTasks],
+    *,
+    roughly: bool = False,
+    key: PRNGKeyArray,
+) -> list[Family | None]:
+    """The same of several processes of one kind, each with systems that it was not trained on.
+
+    What these teach of trust and surprise is learnt from all of them, for all of them. `roughly`
+    looks at fewer, for those who calibrate what is predicted in another way.
+    """
+    if not inference.needs_family:
+        return [None] * len(processes)
+    families = learn_families(processes, training)
+    if families is None:
+        return [None] * len(processes)
+    number = CONTEXTS // len(processes) // (2 if roughly else 1)
+    seen = [some_tasks(tasks, number, 0) for tasks in held_out]
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
     # Few series say little.
-    weight = len(seen) / (len(seen) + FEW)
+    total = sum(map(len, seen))
+    weight = total / (total + FEW)
 
-    longest = int(seen.observations.mask.sum(axis=1).max())
-    sizes = [size for size in SIZES if size <= longest]
+    longest = min(int(tasks.observations.mask.sum(axis=1).max()) for tasks in seen)
+    sizes = [size for size in (ROUGH_SIZES if roughly else SIZES) if size <= longest]
+    # Something in its place, so that what is compiled now will do later.
+    nothing = fit_surprise(np.array(sizes), np.zeros((len(sizes), 1)))
+    families = [_surprised(family, nothing) for family in families]
 
-    def answers(questions: _Questions, inflation: float) -> _Answers:
-        trusting = _trusting(family, sizes, [inflation] * len(sizes), [1.0] * len(sizes))
-        predictor = InferringPredictor(process=process, inference=inference, family=trusting)  # pyright: ignore[reportCallIssue]
-        prediction = predict_many(
-            predictor, questions.contexts, questions.hidden.ts, num_samples=NUM_SAMPLES, keys=key
-        )
-        return _Answers(questions, prediction)
+    def answers(questions: list[_Questions], inflation: float) -> list[_Answers]:
+        found = []
+        for process, family, asked in zip(processes, families, questions, strict=True):
+            trusting = _trusting(family, sizes, [inflation] * len(sizes), [1.0] * len(sizes))
+            predictor = InferringPredictor(process=process, inference=inference, family=trusting)  # pyright: ignore[reportCallIssue]
+            prediction = predict_many(
+                predictor,
+                asked.contexts,
+                asked.hidden.ts,
+                num_samples=NUM_SAMPLES,
+                brief=False,
+                keys=key,
+            )
+            found.append(_Answers(asked, prediction))
+        return found
 
     inflation, noise, found = 1.0, 1.0, []
     for size in sizes:
-        questions, known = _ask(seen.observations, size, rng), {}
+        questions, known = [_ask(tasks.observations, size, number, rng) for tasks in seen], {}
 
         def worth(candidate: float, questions=questions, known=known, noise=noise) -> float:
             known[candidate] = answers(questions, candidate)
-            return max(map(known[candidate].log_likelihood, _near(noise, NOISES)))
+            return max(_likelihood(known[candidate], factor) for factor in _near(noise, NOISES))
 
         inflation = climb(worth, INFLATIONS, inflation)
         chosen = known[inflation]
-        noise = climb(chosen.log_likelihood, NOISES, noise)
+        noise = climb(partial(_likelihood, chosen), NOISES, noise)
         found.append((inflation, noise**weight, chosen))
     inflations, noises, chosen = zip(*found, strict=True)
-    usual = chosen[min(SIZES.index(USUAL), len(sizes) - 1)]
-    value = climb(lambda factor: usual.log_likelihood_of_values(seen.privileged, factor), NOISES)
-    evidence = np.stack([answer.findings.log_evidence for answer in chosen])
-    return eqx.tree_at(
-        lambda family: family.surprise,
-        _trusting(family, sizes, inflations, noises, value**weight),
-        fit_surprise(np.array(sizes), evidence),
-        is_leaf=lambda leaf: leaf is None,
+    usual = chosen[int(np.argmin(np.abs(np.array(sizes) - USUAL)))]
+
+    def likelihood_of_values(factor: float) -> float:
+        each = zip(usual, seen, strict=True)
+        return float(np.mean([a.log_likelihood_of_values(t.privileged, factor) for a, t in each]))
+
+    value = climb(likelihood_of_values, NOISES)
+    evidence = np.stack(
+        [np.concatenate([one.findings.log_evidence for one in answer]) for answer in chosen]
     )
+    surprise = fit_surprise(np.array(sizes), evidence)
+    return [
+        _surprised(_trusting(family, sizes, inflations, noises, value**weight), surprise)
+        for family in families
+    ]
+
+
+def _surprised(family: Family, surprise: Surprise) -> Family:
+    return eqx.tree_at(
+        lambda family: family.surprise, family, surprise, is_leaf=lambda leaf: leaf is None
+    )
+
+
+def _likelihood(answers: "list[_Answers]", noise: float) -> float:
+    return float(np.mean([answer.log_likelihood(noise) for answer in answers]))
 
 
 def climb(
@@ -171,15 +224,15 @@ def _finite(value) -> float:
     return float(value) if np.isfinite(value) else -np.inf
 
 
-def _ask(seen: Observations, size: int, rng: np.random.Generator) -> _Questions:
+def _ask(seen: Observations, size: int, number: int, rng: np.random.Generator) -> _Questions:
     """Contexts of random series, each of random points, and other points of the same series.
 
     Of few series each is taken several times.
     """
     lengths = seen.mask.sum(axis=1)
-    series = np.resize(rng.permutation(np.flatnonzero(lengths >= size)), CONTEXTS)
+    series = np.resize(rng.permutation(np.flatnonzero(lengths >= size)), number)
     room = max(SIZES)
-    points = np.zeros((CONTEXTS, room + HIDDEN), int)
+    points = np.zeros((number, room + HIDDEN), int)
     real = np.zeros(points.shape, bool)
     for i, one in enumerate(series):
         order = rng.permutation(np.flatnonzero(seen.mask[one]))

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from lupi.data.split import Contexts
 from lupi.inference import AbstractInference, Amortised, Refined
 from lupi.objectives import AbstractObjective, Elbo
 from lupi.training import TrainingSettings
@@ -15,6 +16,10 @@ class Preset(NamedTuple):
     train: TrainingSettings
     objective: AbstractObjective
     inference: AbstractInference
+    members: int
+    """Networks of a forecaster."""
+    blend: bool
+    """Whether they are blended with plain guesses, and calibrated."""
 
 
 BEST = Preset(
@@ -33,16 +38,19 @@ BEST = Preset(
         optimiser="muon",
         learning_rate=5e-3,
         batch_size=8,
-        context_sizes=(3, 15),
+        context_sizes=(1, 15),
+        contexts=Contexts(random=0.4, first=0.3, last=0.05, gap=0.15, one=0.05, none=0.05),
         target_sizes=(10, 50),
         decay=True,
         max_gradient=10.0,
         keep_best=True,
-        validations=50,
-        validation_draws=16,
+        validations=25,
+        validation_draws=4,
     ),
     objective=Elbo(kl_weight=0.1),
     inference=Refined(),
+    members=4,
+    blend=True,
 )
 """What forecasts best, for data of all kinds."""
 
@@ -53,6 +61,8 @@ PRESETS = {
         train=TrainingSettings(),
         objective=Elbo(),
         inference=Amortised(),
+        members=1,
+        blend=False,
     ),
 }
 """`default` serves data of all kinds; `paper` has the paper's settings."""

@@ -26,7 +26,7 @@ def divide(series, numbers, *, seed: int = 0, **options):
 
 
 def test_every_series_is_in_one_part_and_parts_have_their_numbers():
-    normalisation, training, held_out = divide(table(), [4, 3])
+    normalisation, training, held_out, _ = divide(table(), [4, 3])
     parts = [which(part, normalisation) for part in (training, *held_out)]
     assert [len(part) for part in parts] == [13, 4, 3]
     assert sorted(np.concatenate(parts)) == list(range(20))
@@ -40,7 +40,7 @@ def test_a_seed_divides_as_it_did_and_another_otherwise():
 
 def test_the_normalisation_is_that_of_the_training_series_alone():
     series = table()
-    normalisation, training, _ = divide(series, [4, 3])
+    normalisation, training, _, _ = divide(series, [4, 3])
     assert normalisation == Normalisation.of(series[which(training, normalisation)])
     assert training.observations.ys.mean() == pytest.approx(0.0, abs=1e-6)
 

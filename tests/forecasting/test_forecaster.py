@@ -14,12 +14,14 @@ import lupi
 from lupi._machinery.array_files import read_arrays, read_header, write_arrays
 from lupi.data.writing import write_table
 from lupi.errors import UserError
-from lupi.forecasting import forecaster as forecaster_module
+from lupi.forecasting import learning
 from lupi.training import loop
 
 COLUMNS = {"series": "run", "time": "t", "observed": ["x", "y"], "privileged": ["k"]}
 SMALL = lupi.forecaster_settings(
     inference="amortised",
+    members=1,
+    blend=False,
     process={"hidden_size": 8, "representation_size": 8},
     train={"epochs": 3, "batch_size": 4, "context_sizes": (2, 5)},
 )
@@ -280,7 +282,7 @@ def test_columns_that_would_collide_in_a_forecast_are_refused_before_training():
 def test_a_checkpoint_of_another_version_is_refused(tmp_path, monkeypatch):
     tasks = lupi.read_series(RUNS, **COLUMNS)
     lupi.Forecaster(SMALL).fit(tasks, checkpoint=tmp_path / "half")
-    monkeypatch.setattr(forecaster_module, "version", lambda name: "9.9")
+    monkeypatch.setattr(learning, "version", lambda name: "9.9")
     with pytest.raises(UserError, match=r"versions.jax was .*, is '9.9'"):
         lupi.Forecaster(SMALL).fit(tasks, checkpoint=tmp_path / "half")
 
@@ -311,7 +313,7 @@ def test_an_interrupted_training_keeps_the_best_so_far(tmp_path):
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, CrashError])
 def test_a_resumed_training_equals_one_that_never_stopped(trained, tmp_path, monkeypatch, error):
-    monkeypatch.setattr(forecaster_module, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    monkeypatch.setattr(learning, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
     path, seen = tmp_path / "checkpoint", []
     with contextlib.suppress(CrashError):
         fit(RUNS, checkpoint=path, on_epoch=stop_after(2, error))
@@ -351,7 +353,7 @@ def test_a_loss_that_is_not_a_number_keeps_what_was_good(tmp_path):
 def test_privileged_columns_may_be_absent():
     tasks = lupi.read_series(RUNS, series="run", time="t", observed=["x", "y"])
     forecaster = lupi.Forecaster(SMALL).fit(tasks)
-    assert not forecaster.process.uses_privileged
+    assert not forecaster.processes[0].uses_privileged
     assert np.isfinite(forecaster.predict(NEW, TIMES).mean).all()
 
 
@@ -369,7 +371,7 @@ def test_dated_series_are_evaluated_and_keep_their_timezone(tmp_path):
     dated = RUNS.assign(t=start + pd.to_timedelta(RUNS["t"], unit="D").dt.round("s"))
     forecaster = fit(dated)
     table = lupi.read_series(dated, series="run", time="t", observed=["x", "y"])
-    evaluation = lupi.evaluate(forecaster, table, context_sizes=(2, 3))
+    evaluation = lupi.evaluate(forecaster, table, context="2:3")
     assert np.isfinite(evaluation.metrics["x"]["rmse"].mean)
     new = dated[dated["run"] == "r03"].iloc[:5].drop(columns="k")
     forecast = forecaster.predict(new, ["2026-03-04 12:00"])
@@ -393,7 +395,7 @@ def test_seeds_and_settings_are_checked_at_the_door():
         lupi.Forecaster(process={"width": 9})
     with pytest.raises(UserError, match=r"got whole settings and changes to a preset \(train\)"):
         lupi.Forecaster(SMALL, train={"epochs": 2})
-    assert lupi.forecaster_settings(validation_share=0.9).num_validation(2) == 1
+    assert lupi.forecaster_settings(validation_share=0.9, members=1).num_left_out(2) == 1
 
 
 # Many series at once
@@ -511,7 +513,7 @@ def test_without_observations_it_is_what_the_process_predicts_from_none(trained)
     forecast = trained.predict(None, TIMES, num_samples=16, seed=3)
     start, scale = trained.normalisation.time_start, trained.normalisation.time_scale
     prior = lupi.predict(
-        trained.process,
+        trained.processes[0],
         lupi.Observations.none(2),
         ((np.array(TIMES) - start) / scale).astype(np.float32),
         num_samples=16,
@@ -543,7 +545,7 @@ def test_without_observations_dates_count_from_the_first_that_is_asked_for(dated
     np.testing.assert_array_equal(forecast.samples, later.samples)
     seconds = np.array([2.0, 0.0, 1.5]) * 86_400 / dated.normalisation.time_scale
     prior = lupi.predict(
-        dated.process,
+        dated.processes[0],
         lupi.Observations.none(2),
         seconds.astype(np.float32),
         num_samples=64,
@@ -619,10 +621,14 @@ def test_a_file_of_the_version_before_is_saved_as_one_of_this(tmp_path):
 
 def test_another_model_is_trained_and_saved_the_same_way(tmp_path):
     settings = lupi.forecaster_settings(
-        model="cnp", process={"hidden_size": 8}, train=SMALL.train.model_dump()
+        model="cnp",
+        process={"hidden_size": 8},
+        train=SMALL.train.model_dump(),
+        members=1,
+        blend=False,
     )
     forecaster = fit(RUNS, settings=settings)
-    assert isinstance(forecaster.process, lupi.ConditionalProcess)
+    assert isinstance(forecaster.processes[0], lupi.ConditionalProcess)
     forecaster.save(tmp_path / "model.lupi")
     np.testing.assert_array_equal(
         lupi.load(tmp_path / "model.lupi").predict(NEW, TIMES).samples,

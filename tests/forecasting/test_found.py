@@ -6,10 +6,11 @@ import pandas as pd
 import pytest
 
 import lupi
+from lupi._machinery.module_arrays import arrays_of, module_of
 from lupi.errors import UserError
+from lupi.forecasting.fitted import Fitted
 from lupi.forecasting.forecast import information_gain
-from lupi.inference import Amortised, InferringPredictor
-from lupi.inference.family_file import family_arrays, family_of
+from lupi.inference import Amortised, Family, InferringPredictor
 from lupi.prediction import predict_many
 
 pytestmark = pytest.mark.slow  # it trains; what it tests of the search is in tests/inference
@@ -36,6 +37,8 @@ def make_runs(number: int, seed: int, **constants: float) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def trained() -> lupi.Forecaster:
     settings = lupi.forecaster_settings(
+        members=1,
+        blend=False,
         process={"hidden_size": 16, "representation_size": 16, "global_latent_size": 4},
         train={"epochs": 150, "learning_rate": 1e-2, "context_sizes": (2, 6)},
     )
@@ -61,7 +64,10 @@ def truth_of(runs: pd.DataFrame) -> np.ndarray:
 def test_it_beats_the_encoder_alone(trained, new_runs):
     evaluation = lupi.evaluate(trained, lupi.read_series(new_runs, **COLUMNS), seed=0)
     alone = lupi.Forecaster(trained.settings.model_copy(update={"inference": Amortised()}))
-    alone._fitted = trained._get()
+    fitted = trained._get()
+    alone._fitted = Fitted(
+        alone.settings, fitted.members, fitted.normalisation, fitted.columns, fitted.provenance
+    )
     encoder = lupi.evaluate(alone, lupi.read_series(new_runs, **COLUMNS), seed=0)
     for name in ("x", "y"):
         refined = evaluation.metrics[name]
@@ -167,8 +173,8 @@ def test_the_file_holds_all_that_is_known_of_the_family(trained, new_runs, tmp_p
 
 
 def test_a_damaged_family_is_refused(trained):
-    arrays = family_arrays(trained._get().family)
-    assert family_of({}, "x") is None
+    arrays = arrays_of(trained._get().members[0].family, "family.")
+    assert module_of(Family, {}, "family.", "x") is None
     for name, change, message in (
         ("family.members", lambda a: a[:, :-1], "expected active"),
         ("family.grid", lambda a: a[None], "expected 1 dimensions"),
@@ -179,11 +185,11 @@ def test_a_damaged_family_is_refused(trained):
         if change is not None:
             damaged[name] = change(arrays[name])
         with pytest.raises(UserError, match=message):
-            family_of(damaged, "model.lupi is damaged")
+            module_of(Family, damaged, "family.", "model.lupi is damaged")
 
 
 def test_a_predictor_without_a_family_finds_nothing(trained, new_runs):
-    predictor = InferringPredictor(trained.process, Amortised())
+    predictor = InferringPredictor(trained.processes[0], Amortised())
     seen = lupi.Observations(np.zeros((1, 3), np.float32), np.zeros((1, 3, 2), np.float32))
     times = np.linspace(0, 1, 5, dtype=np.float32)[None]
     key = jax.random.key(0)

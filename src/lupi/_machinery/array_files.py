@@ -16,7 +16,7 @@ from safetensors.numpy import save
 from lupi._machinery.files import write_atomically
 from lupi.errors import UserError
 
-FORMAT = 3
+FORMAT = 4
 """Raised when a file written before could no longer be read."""
 
 Header = dict[str, Any]

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 from lupi.commands.options import Json, show
-from lupi.errors import UserError
 
 
 def evaluate(
@@ -13,13 +12,13 @@ def evaluate(
     /,
     *,
     out: Path = Path("evaluation"),
-    context: tuple[int, int] = (5, 9),
+    context: str = "5:9",
     seed: int = 0,
     json: Json = False,
 ) -> None:
     """Judge a forecaster on runs it has not seen.
 
-    Some random observations of each run are shown to it, all others are forecast and compared.
+    Some observations of each run are shown to it, all others are forecast and compared.
     Writes metrics.json, figures/ and report.html.
 
     Parameters
@@ -31,19 +30,20 @@ def evaluate(
     out
         The output folder.
     context
-        The least and the largest number of observations shown.
+        Which observations are shown: 5:9 for 5 to 9 at random; first:0.33, last:0.33, random:0.33
+        for a share of each run; gap:0.5 for all but the middle half.
     seed
         Of the choice of observations and of the forecasts.
     json
         Print JSON for programs.
     """
-    if not 1 <= context[0] <= context[1]:
-        raise UserError(f"--context must be two numbers, the smaller first, got {context}.")
     from lupi.data.reading import column_names, read_series
     from lupi.forecasting import evaluate as evaluate_forecaster
     from lupi.forecasting import load
+    from lupi.forecasting.evaluation import read_context
     from lupi.report.evaluation import LABELS, as_dictionaries, write_evaluation
 
+    read_context(context)  # before anything is loaded
     forecaster = load(model)
     columns = forecaster.columns
     table = read_series(
@@ -55,13 +55,13 @@ def evaluate(
         training=False,
         min_points=2,
     )
-    evaluation = evaluate_forecaster(forecaster, table, context_sizes=context, seed=seed)
+    evaluation = evaluate_forecaster(forecaster, table, context=context, seed=seed)
     write_evaluation(
         evaluation,
         out,
         model=model.name,
         data=Path(file).name,
-        context=f"{context[0]} to {context[1]}",
+        context=context,
     )
     means: dict[str, Any] = {
         name: {metric: found[metric].mean for metric in LABELS}

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from lupi.commands.options import Json
 from lupi.commands.options import show as show_result
+from lupi.commands.out_of_fold import show_out_of_fold
 
 
 def show(model: Path, /, *, json: Json = False) -> None:
@@ -22,4 +23,10 @@ def show(model: Path, /, *, json: Json = False) -> None:
 
     header, shapes = read_header(model, kind="forecaster")
     numbers = sum(math.prod(shape) for shape in shapes.values())
-    show_result({"weights": numbers} | header, as_json=json)
+    if json:
+        show_result({"weights": numbers} | header, as_json=True)
+        return
+    provenance = dict(header["provenance"])
+    told = {name: value for name, value in provenance.items() if name != "out_of_fold"}
+    show_result({"weights": numbers} | header | {"provenance": told}, as_json=False)
+    show_out_of_fold(provenance)

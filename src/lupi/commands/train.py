@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from lupi.commands.options import ColumnOptions, Json, refuse_overwriting, show
+from lupi.commands.out_of_fold import show_out_of_fold
 from lupi.errors import UserError
 
 Pair = Annotated[tuple[int, int], Parameter(negative="")]
@@ -69,13 +70,22 @@ class SettingOptions:
     inference
         How a forecast finds out which system it is: refined, by asking the trained model which one
         explains the observations, or amortised, by one pass of its encoder. Default: the preset's.
+    members
+        Networks, each of which leaves out other runs. Default: 4, or 1 for the paper's preset.
+    blend
+        Blend the networks with plain guesses (the mean of past runs, a Gaussian process and others)
+        and widen their intervals, by how all of them do on runs they have not seen. Default: yes,
+        but not for the paper's preset.
     validation_share
-        Of the runs, chosen at random: held out, to see when training is best. Default: 0.1.
+        Of the runs, chosen at random: held out by a single network, to see when training is best.
+        Default: 0.1.
     """
 
     train: TrainOptions | None = None
     process: dict[str, str] | None = None
     inference: str | None = None
+    members: int | None = None
+    blend: bool | None = None
     validation_share: float | None = None
 
     def as_dictionary(self) -> dict[str, Any]:
@@ -85,7 +95,7 @@ class SettingOptions:
             given["train"] = {k: v for k, v in vars(self.train).items() if v is not None}
         if self.process is not None:
             given["process"] = {k.replace("-", "_"): v for k, v in self.process.items()}
-        for name in ("inference", "validation_share"):
+        for name in ("inference", "members", "blend", "validation_share"):
             if getattr(self, name) is not None:
                 given[name] = getattr(self, name)
         return given
@@ -157,7 +167,10 @@ def train(
         sys.exit(130)
     checkpoint.unlink(missing_ok=True)
     names = ("epochs", "best_epoch", "seconds", "interrupted", "validation")
+    names += tuple(name for name in ("out_of_fold", "weights") if name in provenance and json)
     show({"model": str(out)} | {name: provenance[name] for name in names}, as_json=json)
+    if not json:
+        show_out_of_fold(provenance)
 
 
 TABLES = ("process", "train")

@@ -53,6 +53,15 @@ class RaggedTasks(eqx.Module):
             Observations(padded(seen.ts), padded(seen.ys), mask, gaps), self.privileged[chosen]
         )
 
+    def first(self, number: int) -> "RaggedTasks":
+        """The first of the tasks."""
+        offsets = self.offsets[: number + 1]
+        seen = self.observations
+        points = slice(int(offsets[-1]))
+        gaps = None if seen.gaps is None else seen.gaps[points]
+        observations = Observations(seen.ts[points], seen.ys[points], seen.mask[points], gaps)
+        return RaggedTasks(observations, offsets, self.privileged[:number])
+
     def padded(self) -> Task:
         """All of the tasks, padded to the longest."""
         everyone, longest = np.arange(len(self)), int(self.lengths.max())

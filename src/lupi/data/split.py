@@ -55,6 +55,10 @@ class Contexts(BaseModel):
         return not any(self.shares[1:])
 
 
+RANDOM = Contexts()
+"""Random points and nothing else, as the paper has it."""
+
+
 class Split(eqx.Module):
     """A target set and the context set inside it."""
 
@@ -73,7 +77,7 @@ def split_randomly(
     *,
     context_sizes: SizeRange,
     target_sizes: SizeRange,
-    contexts: Contexts = Contexts(),
+    contexts: Contexts = RANDOM,
     key: PRNGKeyArray,
 ) -> Split:
     """Draw a context inside a target at random among the real points; both sizes are uniform.

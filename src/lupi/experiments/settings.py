@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from lupi import __version__
 from lupi.data.series_table import SeriesTable
+from lupi.data.split import RANDOM
 from lupi.errors import UserError
 from lupi.experiments.experiment import Experiment
 from lupi.experiments.paper import EXPERIMENTS
@@ -93,7 +94,12 @@ def paper_settings(*, epochs: int | None = None, noise: float = 0.0) -> Reproduc
 def best_settings(*, epochs: int | None = None, noise: float = 0.0) -> ReproductionSettings:
     """The same data and contexts; of the model and its training, what forecasts best."""
     training = BEST.train.model_copy(
-        update={"context_sizes": (5, 9), "target_sizes": (40, 51), "keep_best": False}
+        update={
+            "context_sizes": (5, 9),
+            "contexts": RANDOM,
+            "target_sizes": (40, 51),
+            "keep_best": False,
+        }
     )
     data = DataSettings(noise=noise)
     run = RunSettings(

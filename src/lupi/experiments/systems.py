@@ -93,7 +93,7 @@ def _select(tasks: Task, systems: slice, times: np.ndarray) -> Task:
 def _divide(series: SeriesTable, settings: RunSettings, key: PRNGKeyArray) -> RunData:
     """Divide the series of a table at random, in the units that those to train on call for."""
     check_number(series, settings)
-    normalisation, training, (test, validation) = hold_out(
+    normalisation, training, (test, validation), _ = hold_out(
         series,
         [settings.evaluation.num_systems, settings.data.num_validation],
         num_training=settings.data.num_training,

@@ -39,20 +39,24 @@ def evaluate(
     forecaster: Forecaster,
     table: SeriesTable,
     *,
-    context_sizes: tuple[int, int] = (5, 9),
+    context: str = "5:9",
     num_samples: int = 64,
     seed: int = 0,
 ) -> TableEvaluation:
-    """Show the forecaster some random observations of each series, and ask it for all others."""
-    shown_rows = _draw_contexts(table, context_sizes, seed)
-    context, held_back = _as_new(table.rows(shown_rows)), table.rows(~shown_rows)
+    """Show the forecaster some observations of each series, and ask it for all others.
+
+    `context` says which: 5 to 9 at random, or a share of each series, such as `first:0.33`,
+    `last:0.33`, `random:0.33` or `gap:0.5` (all but the middle half).
+    """
+    shown_rows = _draw_contexts(table, read_context(context), seed)
+    seen, held_back = _as_new(table.rows(shown_rows)), table.rows(~shown_rows)
     times = {
         label: original_times(table.columns, held_back.times[slice(*held_back.offsets[i : i + 2])])
         for i, label in enumerate(held_back.labels.tolist())
     }
     began = original_times(table.columns, series_starts(table))
     forecast = forecaster.predict(
-        context,
+        seen,
         times,
         starts=dict(zip(table.labels.tolist(), began, strict=True)),
         num_samples=num_samples,
@@ -100,19 +104,59 @@ def _as_new(table: SeriesTable) -> SeriesTable:
     return replace(table, columns=columns, privileged=np.zeros((len(table), 0)))
 
 
-def _draw_contexts(table: SeriesTable, sizes: tuple[int, int], seed: int) -> np.ndarray:
+class _Context(NamedTuple):
+    """Which observations of a series are shown."""
+
+    kind: str
+    sizes: tuple[int, int]
+    """Of random ones: the least and the largest number."""
+    share: float
+    """Of other kinds, and of random ones where there are no numbers: how many of all."""
+
+    def choose(self, number: int, rng: np.random.Generator) -> np.ndarray:
+        """Which of so many points, in their order; at least one, and not all."""
+        size = (
+            rng.integers(*self.sizes, endpoint=True)
+            if self.share == 0
+            else (round((1 - self.share if self.kind == "gap" else self.share) * number))
+        )
+        size = int(np.clip(size, 1, number - 1))
+        if self.kind == "random":
+            return rng.choice(number, size, replace=False)
+        start = {"first": size, "last": 0, "gap": (size + 1) // 2}[self.kind]
+        return np.delete(np.arange(number), slice(start, start + number - size))
+
+
+KINDS = ("first", "last", "gap", "random")
+
+
+def read_context(text: str) -> _Context:
+    """What a user says of it."""
+    first, _, second = text.partition(":")
+    try:
+        if first in KINDS and 0 < float(second) < 1:
+            return _Context(first, (1, 1), float(second))
+        if 1 <= int(first) <= int(second) < 2**31:
+            return _Context("random", (int(first), int(second)), 0.0)
+    except ValueError:
+        pass
+    raise UserError(
+        "context must be two numbers of random observations, the smaller first, such as 5:9, or "
+        f"one of {', '.join(KINDS)} with a share of each series, such as first:0.33, got {text!r}."
+    )
+
+
+def _draw_contexts(table: SeriesTable, context: _Context, seed: int) -> np.ndarray:
     """Which rows are shown."""
     rng = np.random.default_rng(seed)
-    numbers = rng.integers(sizes[0], sizes[1], len(table), endpoint=True)
     chosen = np.zeros(len(table.times), bool)
-    for i, number in enumerate(numbers):
-        rows = np.arange(*table.offsets[i : i + 2])
-        if len(rows) < 2:
+    for i, number in enumerate(table.lengths.tolist()):
+        if number < 2:
             raise UserError(
-                f"series {shown(table.labels[i])} has {len(rows)} observations, judging needs at "
+                f"series {shown(table.labels[i])} has {number} observations, judging needs at "
                 "least 2, one to show and one to hold back: leave it out."
             )
-        chosen[rng.choice(rows, min(number, len(rows) - 1), replace=False)] = True
+        chosen[table.offsets[i] + context.choose(number, rng)] = True
     return chosen
 
 

@@ -2,35 +2,27 @@
 
 import operator
 import os
-import platform
-import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
-from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
-from pydantic import ValidationError
 
-from lupi._machinery.array_files import read_arrays, read_header, write_arrays
 from lupi._machinery.compilation import padded_size
 from lupi.data import Task
-from lupi.data.held_out import hold_out
 from lupi.data.normalisation import Normalisation, to_tasks
 from lupi.data.series_table import Columns, check_is_table, original_times
 from lupi.distributions import NormalMixture
 from lupi.errors import UserError
+from lupi.forecasting.fitted import Fitted
+from lupi.forecasting.fitted_file import load_fitted, save_fitted
 from lupi.forecasting.forecast import Forecast, forecast_columns
-from lupi.forecasting.progress import show_epochs, show_waiting
+from lupi.forecasting.learning import learn
 from lupi.forecasting.questions import Question, Trained, read_question
 from lupi.forecasting.recovered import Recovered
 from lupi.forecasting.settings import ForecasterSettings, forecaster_settings
-from lupi.inference import Family
-from lupi.inference.family_file import PREFIX, family_arrays, family_of
-from lupi.models import AbstractPredictor, AbstractProcess, Findings, build_process
-from lupi.models.process_file import ProcessDescription, read_process, upgraded, weights_of
+from lupi.models import AbstractPredictor, AbstractProcess, Findings
 from lupi.prediction import (
     SMALLEST_CONTEXT,
     SMALLEST_SAMPLES,
@@ -40,12 +32,7 @@ from lupi.prediction import (
     horizon_of,
     predict_in_parts,
 )
-from lupi.preparation import prepare
-from lupi.training import EpochRow, TrainingState, begin, finish, train_epochs
-from lupi.training.checkpoint import load_checkpoint, save_checkpoint
-from lupi.training.loop import best_epoch
-
-SECONDS_BETWEEN_CHECKPOINTS = 10.0
+from lupi.training import EpochRow
 
 
 class Forecaster:
@@ -69,7 +56,7 @@ class Forecaster:
                 "them; `forecaster_settings` makes settings from both."
             )
         self.settings = settings
-        self._fitted: _Fitted | None = None
+        self._fitted: Fitted | None = None
 
     @property
     def is_fitted(self) -> bool:
@@ -77,15 +64,14 @@ class Forecaster:
         return self._fitted is not None
 
     @property
-    def process(self) -> AbstractProcess:
-        """The trained process, in the model's units."""
-        return self._get().process
+    def processes(self) -> list[AbstractProcess]:
+        """The trained processes, each in units of its own."""
+        return [member.process for member in self._get().members]
 
     @property
     def predictor(self) -> AbstractPredictor:
-        """What forecasts: the process with its inference, in the model's units."""
-        fitted = self._get()
-        return self.settings.predictor(fitted.process, fitted.family)
+        """What forecasts, in the model's units."""
+        return self._get().predictor
 
     @property
     def columns(self) -> Columns:
@@ -120,93 +106,17 @@ class Forecaster:
         series = check_is_table(series)
         seed = _check_seed(seed)
         forecast_columns(series.columns)  # before hours of training, not after
-        normalisation, training, (validation,) = hold_out(
+        self._fitted, stopped_by = learn(
             series,
-            [self.settings.num_validation(len(series))],
-            rng=np.random.default_rng(seed),
+            self.settings,
+            seed=seed,
+            checkpoint=checkpoint,
+            on_epoch=on_epoch,
+            progress=progress,
         )
-        build_key, fit_key = jax.random.split(jax.random.key(seed))
-        prepare_key = jax.random.fold_in(jax.random.key(seed), 1)
-        process = build_process(
-            self.settings.process,
-            observation_size=len(series.columns.observed),
-            privileged_size=self.settings.privileged_size(len(series.columns.privileged)),
-            key=build_key,
-        )
-        gaps = training.observations.gaps is not None
-        settings = self.settings.train.limited_to(len(training))
-        num_epochs = settings.num_epochs(len(training))
-        identity = {
-            "settings": self.settings.model_dump(mode="json"),
-            "data": series.fingerprint(),
-            "seed": seed,
-            # Another version may round otherwise, and the result would be that of neither.
-            "versions": {"lupi": version("lupi"), "jax": version("jax")},
-        }
-        started = time.monotonic()
-        with show_epochs(num_epochs) if progress else nullcontext() as show:
-            watchers = [watch for watch in (show, on_epoch) if watch is not None]
-            state, stopped_by = self._train(
-                process, [training, validation], settings, fit_key, checkpoint, identity, watchers
-            )
-        (fitted,) = finish([process], state, settings)
-        waiting = show_waiting("Looking at held-out series")
-        with waiting if progress else nullcontext():
-            family = prepare(
-                fitted.process, self.settings.inference, training, validation, key=prepare_key
-            )
-        best = best_epoch(fitted.history)
-        provenance = {
-            "data": {"fingerprint": identity["data"], "series": len(series), "gaps": gaps},
-            "seed": seed,
-            "versions": identity["versions"],
-            "python": platform.python_version(),
-            "seconds": time.monotonic() - started,
-            "epochs": state.epoch,
-            "interrupted": stopped_by is not None,
-            "best_epoch": best["epoch"],
-            "validation": {k: v for k, v in best.items() if k.startswith("validation_")},
-        }
-        self._fitted = _Fitted(fitted.process, family, normalisation, series.columns, provenance)
         if isinstance(stopped_by, UserError):
             raise UserError(f"{stopped_by} What was best before is kept.") from stopped_by
         return self
-
-    def _train(
-        self, process, parts, settings, key, checkpoint, identity, watchers
-    ) -> tuple[TrainingState, BaseException | None]:
-        """The last good state of training, and what stopped it before the end, if anything."""
-        state, saved = None, time.monotonic()
-        num_epochs = settings.num_epochs(len(parts[0]))
-        if checkpoint is not None:
-            like = begin([process], settings, *map(len, parts))
-            state = load_checkpoint(checkpoint, like, identity=identity)
-        epochs = train_epochs(
-            [process],
-            *([part] for part in parts),
-            settings=settings,
-            objective=self.settings.objective,
-            keys=[key],
-            state=state,
-        )
-        try:
-            for state in epochs:
-                for watch in watchers:
-                    watch(state.histories[0][-1])
-                if checkpoint is not None and (
-                    time.monotonic() - saved > SECONDS_BETWEEN_CHECKPOINTS
-                    or state.epoch == num_epochs
-                ):
-                    save_checkpoint(checkpoint, state, identity=identity)
-                    saved = time.monotonic()
-        except (KeyboardInterrupt, UserError) as stopped_by:
-            if state is None:
-                raise
-            if checkpoint is not None:
-                save_checkpoint(checkpoint, state, identity=identity)
-            return state, stopped_by
-        assert state is not None  # there is at least one epoch
-        return state, None
 
     def predict(
         self,
@@ -333,77 +243,25 @@ class Forecaster:
 
     def save(self, path: str | os.PathLike) -> None:
         """Write everything into one file: weights, settings, normalisation, columns, provenance."""
-        fitted = self._get()
-        description = ProcessDescription.of(fitted.process, self.settings.process)
-        weights = weights_of(
-            fitted.process, description, f"this forecaster cannot be saved to {path}"
-        )
-        header = {
-            "settings": self.settings.model_dump(mode="json"),
-            "process": description.model_dump(mode="json"),
-            "normalisation": fitted.normalisation.model_dump(mode="json"),
-            "columns": fitted.columns.model_dump(mode="json"),
-            "provenance": fitted.provenance,
-            "versions": fitted.provenance["versions"],
-        }
-        arrays = weights | family_arrays(fitted.family)
-        write_arrays(path, arrays, header, kind="forecaster")
+        save_fitted(path, self._get(), self.settings)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "Forecaster":
         """Read a forecaster that `save` wrote; it forecasts the same numbers."""
-        header, shapes = read_header(path, kind="forecaster")
-        try:
-            if header["format"] < 3:
-                header = _upgraded(header)
-            forecaster = cls(ForecasterSettings.model_validate(header["settings"]))
-            description = ProcessDescription.model_validate(header["process"])
-            normalisation = Normalisation.model_validate(header["normalisation"])
-            columns = Columns.model_validate(header["columns"])
-            provenance = dict(header["provenance"])
-        except (ValidationError, KeyError, TypeError, ValueError, AttributeError) as error:
-            raise UserError(
-                f"the header of {path} does not say what the model is ({error}): restore the file "
-                "or train the model again."
-            ) from None
-        of_family = {name for name in shapes if name.startswith(PREFIX)}
-        weights = {name: shape for name, shape in shapes.items() if name not in of_family}
-        process = read_process(path, header["format"], weights, description)
-        arrays = {name: array for name, array in read_arrays(path).items() if name in of_family}
-        family = family_of(arrays, f"{path} is damaged")
-        forecaster._fitted = _Fitted(process, family, normalisation, columns, provenance)
+        fitted, settings = load_fitted(path)
+        forecaster = cls(settings)
+        forecaster._fitted = fitted
         return forecaster
 
-    def _get(self) -> "_Fitted":
+    def _get(self) -> Fitted:
         if self._fitted is None:
             raise UserError("this forecaster has not been trained: call `fit` first, or load one.")
         return self._fitted
 
 
-class _Fitted(NamedTuple):
-    """What training leaves."""
-
-    process: AbstractProcess
-    family: Family | None
-    normalisation: Normalisation
-    columns: Columns
-    provenance: dict[str, Any]
-
-
 def load(path: str | os.PathLike) -> Forecaster:
     """Read a forecaster that `Forecaster.save` wrote."""
     return Forecaster.load(path)
-
-
-def _upgraded(header: dict[str, Any]) -> dict[str, Any]:
-    """The header of a file of format 2, as it would be written now."""
-    process = upgraded(header["process"])
-    train = dict(header["settings"]["train"])
-    steps = {"training_solver_steps": train.pop("solver_steps")}
-    process["settings"] |= steps
-    settings = header["settings"] | {"model": "lupi", "train": train}
-    settings["process"] = process["settings"]
-    return header | {"settings": settings, "process": process}
 
 
 def _check_seed(seed: int) -> int:

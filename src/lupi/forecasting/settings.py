@@ -1,5 +1,6 @@
 """How forecasters are built and trained: a default for data of all kinds, and the paper's."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,12 +19,28 @@ class ForecasterSettings(ModelSettings):
     model: str
     """Its name in the registry."""
     train: TrainingSettings
+    members: int = Field(default=1, ge=1, le=64)
+    """Networks, of which each leaves out other series; no more than there are series."""
+    blend: bool = False
+    """Whether the networks are blended with plain guesses, and intervals widened, by how all of
+    them do on series that they have not seen."""
     validation_share: float = Field(default=0.1, gt=0, lt=1)
-    """Of the series, chosen at random: not trained on, to see when training is best."""
+    """Of the series, chosen at random: not trained on, to see when training is best. Of several
+    networks each leaves out its part of all series instead."""
 
-    def num_validation(self, num_series: int) -> int:
-        """How many of so many series are held out."""
-        return max(1, min(num_series - 1, round(self.validation_share * num_series)))
+    def num_members(self, num_series: int) -> int:
+        """How many networks there are with so many series."""
+        return max(1, min(self.members, num_series))
+
+    def num_left_out(self, num_series: int) -> int:
+        """How many of so many series a network is not trained on."""
+        number = self.num_members(num_series)
+        share = (
+            math.ceil(num_series / number)
+            if number > 1
+            else round(self.validation_share * num_series)
+        )
+        return max(1, min(num_series - 1, share))
 
 
 def forecaster_settings(
@@ -41,7 +58,7 @@ def forecaster_settings(
     ```
 
     A dictionary changes what it names; whole settings take the place of the preset's. `others` are
-    `objective`, `inference`, `uses_privileged` and `validation_share`.
+    `objective`, `inference`, `uses_privileged`, `members`, `blend` and `validation_share`.
     """
     check_name("preset", preset, PRESETS)
     entry, chosen = get_model(model), PRESETS[preset]
@@ -53,6 +70,7 @@ def forecaster_settings(
         train = chosen.train.model_dump() | dict(train or {})
     shared = {name: getattr(entry, name) for name in ModelSettings.model_fields}
     shared |= {"objective": chosen.objective, "inference": chosen.inference}
+    shared |= {"members": chosen.members, "blend": chosen.blend}
     values = shared | {"model": model, "process": process, "train": train} | others
     try:
         return ForecasterSettings.model_validate(values)

@@ -1,6 +1,8 @@
 """What a trained process knows of the family of systems it was trained on."""
 
+from collections.abc import Sequence
 from functools import partial
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -82,12 +84,53 @@ def learn_family(
 
     A process without a latent knows of none.
     """
-    seen = some_tasks(tasks, MOST_SYSTEMS, seed)
-    one = jax.tree.map(lambda leaf: leaf[0], seen.observations)
-    if eqx.filter_eval_shape(process.encode, one).latent.loc.size == 0:
+    families = learn_families([process], [tasks], seed=seed)
+    return None if families is None else families[0]
+
+
+def learn_families(
+    processes: Sequence[AbstractProcess],
+    tasks: Sequence[Task | RaggedTasks],
+    *,
+    seed: int = 0,
+) -> list[Family] | None:
+    """Those of several processes of one kind, with as many active directions each."""
+    seen = [some_tasks(some, MOST_SYSTEMS, seed) for some in tasks]
+    one = jax.tree.map(lambda leaf: leaf[0], seen[0].observations)
+    if eqx.filter_eval_shape(processes[0].encode, one).latent.loc.size == 0:
         return None
-    grid = np.linspace(0.0, 1.0, GRID, dtype=np.float32)
-    found = compiled(_look, brief=False)(process, seen, grid)
+    looks = [_look_at(process, some) for process, some in zip(processes, seen, strict=True)]
+    number = max(max(1, int((look.information > LEAST_INFORMATION).sum())) for look in looks)
+    # An even number: families of few sizes, of which few are compiled.
+    number = min(number + number % 2, len(looks[0].centre))
+    values = [some.privileged for some in seen]
+    readable = all(value.shape[1] and not np.isnan(value).all(0).any() for value in values)
+    return [
+        _family(look, value if readable else None, number, seed=seed)
+        for look, value in zip(looks, values, strict=True)
+    ]
+
+
+class _Look(NamedTuple):
+    """What a process makes of systems."""
+
+    centre: Float[np.ndarray, " latent"]
+    centred: Float[np.ndarray, "system latent"]
+    within: Float[np.ndarray, "latent latent"]
+    """The mean covariance of a single z."""
+    information: Float[np.ndarray, " direction"]
+    """Of each direction, in decreasing order: how much of it is seen in trajectories."""
+    axes: Float[np.ndarray, "latent direction"]
+    means: Float[np.ndarray, "system grid observation"]
+    scales: Float[np.ndarray, "system grid observation"]
+
+
+def _grid() -> Float[np.ndarray, " grid"]:
+    return np.linspace(0.0, 1.0, GRID, dtype=np.float32)
+
+
+def _look_at(process: AbstractProcess, seen: Task) -> _Look:
+    found = compiled(_look, brief=False)(process, seen, _grid())
     locs, scales, means, decoded_scales, jacobians = jax.tree.map(
         lambda leaf: np.asarray(leaf), found
     )
@@ -100,27 +143,34 @@ def learn_family(
     rows = jacobians.reshape(-1, len(centre)).astype(float) @ factor
     information, axes = np.linalg.eigh(rows.T @ rows / len(jacobians))
     order = np.argsort(-information)
-    information, axes = information[order], factor @ axes[:, order]
-    # An even number: families of few sizes, of which few are compiled.
-    number = max(1, int((information > LEAST_INFORMATION).sum()))
-    number = min(number + number % 2, len(centre))
-    inverse = np.linalg.inv(axes)[:number]
-    points = centred @ inverse.T
-    chosen = np.random.default_rng(seed).permutation(len(locs))[:MEMBERS]
-    has_privileged = seen.privileged.shape[1] > 0 and not np.isnan(seen.privileged).all(0).any()
+    return _Look(
+        centre,
+        centred,
+        within,
+        information[order],
+        factor @ axes[:, order],
+        means,
+        decoded_scales,
+    )
+
+
+def _family(look: _Look, privileged: np.ndarray | None, number: int, *, seed: int) -> Family:
+    inverse = np.linalg.inv(look.axes)[:number]
+    points = look.centred @ inverse.T
+    chosen = np.random.default_rng(seed).permutation(len(points))[:MEMBERS]
     as_float = partial(np.asarray, dtype=np.float32)
     return Family(
-        centre=as_float(centre),
-        active_axes=as_float(axes[:, :number]),
-        other_axes=as_float(axes[:, number:]),
+        centre=as_float(look.centre),
+        active_axes=as_float(look.axes[:, :number]),
+        other_axes=as_float(look.axes[:, number:]),
         to_active=as_float(inverse),
-        prior=fit_mixture(points, inverse @ within @ inverse.T, seed=seed),
+        prior=fit_mixture(points, inverse @ look.within @ inverse.T, seed=seed),
         members=as_float(points[chosen]),
-        grid=grid,
-        means=means[chosen],
-        scales=decoded_scales[chosen],
-        spacing=as_float(_spacing(means[chosen])),
-        reader=fit_reader(means, seen.privileged.astype(float)) if has_privileged else None,
+        grid=_grid(),
+        means=look.means[chosen],
+        scales=look.scales[chosen],
+        spacing=as_float(_spacing(look.means[chosen])),
+        reader=None if privileged is None else fit_reader(look.means, privileged.astype(float)),
         trust=Trust.full(),
     )
 

@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from lupi.data.observations import Observations, Task
 from lupi.distributions import AnyArray
@@ -63,12 +63,16 @@ class MeanTrajectory(AbstractPredictor):
         key: PRNGKeyArray,
     ) -> Prediction:
         """One Normal at each time; beyond the grid that of its end."""
+        scales = self._between(self.std, times)
+        return Prediction(jnp.asarray(times), self.at(times)[None], scales[None], key)
 
-        def at_times(values):
-            columns = [jnp.interp(times, self.ts, column) for column in values.T]
-            return jnp.stack(columns, axis=-1)[None]
+    def at(self, times: Float[AnyArray, " time"]) -> Float[Array, "time observation"]:
+        """The mean at these times."""
+        return self._between(self.mean, times)
 
-        return Prediction(jnp.asarray(times), at_times(self.mean), at_times(self.std), key)
+    def _between(self, values, times):
+        columns = [jnp.interp(times, self.ts, column) for column in values.T]
+        return jnp.stack(columns, axis=-1)
 
 
 def _moments(

@@ -50,7 +50,7 @@ def save_process(
 
 def load_process(path: str | os.PathLike) -> AbstractProcess:
     """Read a process that `save_process` wrote; it predicts the same numbers."""
-    header, shapes = read_header(path, kind="process")
+    header, _ = read_header(path, kind="process")
     try:
         if header["format"] < 3:
             header["process"] = upgraded(header["settings"])
@@ -60,22 +60,21 @@ def load_process(path: str | os.PathLike) -> AbstractProcess:
             f"the header of {path} does not say what the model is ({error}): "
             "restore the file or train the model again."
         ) from None
-    return read_process(path, header["format"], shapes, description)
+    return process_of(read_arrays(path), header["format"], description, f"{path} is damaged")
 
 
-def read_process(
-    path: str | os.PathLike,
+def process_of(
+    arrays: Mapping[str, np.ndarray],
     file_format: int,
-    shapes: Mapping[str, tuple[int, ...]],
     description: ProcessDescription,
+    complaint: str,
 ) -> AbstractProcess:
-    """The process of a file, once it is sure that its weights are those of such a process."""
-    names = {name: _present_name(name) if file_format < 3 else name for name in shapes}
-    expected = _weights(description.template())
-    found = {names[name]: shape for name, shape in shapes.items()}
+    """The process of these arrays, once it is sure that they are the weights of such a process."""
+    if file_format < 3:
+        arrays = {_present_name(name): array for name, array in arrays.items()}
+    found = {name: array.shape for name, array in arrays.items()}
     remedy = "restore the file or train the model again."
-    _compare_shapes(found, expected, f"{path} is damaged", remedy)
-    arrays = {names[name]: array for name, array in read_arrays(path).items() if name in names}
+    _compare_shapes(found, _weights(description.template()), complaint, remedy)
     return _with_weights(description, arrays)
 
 

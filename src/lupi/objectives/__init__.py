@@ -2,5 +2,6 @@
 
 from lupi.objectives.elbo import Elbo
 from lupi.objectives.objective import AbstractObjective, Terms
+from lupi.objectives.predictive import Predictive
 
-__all__ = ["AbstractObjective", "Elbo", "Terms"]
+__all__ = ["AbstractObjective", "Elbo", "Predictive", "Terms"]

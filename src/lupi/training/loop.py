@@ -143,17 +143,23 @@ def begin(
 
 
 def finish(
-    processes: Sequence[AbstractProcess], state: TrainingState, settings: TrainingSettings
+    processes: Sequence[AbstractProcess],
+    state: TrainingState,
+    settings: TrainingSettings,
+    *,
+    as_one: bool = False,
 ) -> list[Fitted]:
     """The processes as they are in a state of their training.
 
     The best weights are kept only where the validation tasks agree that they are better than the
-    last, beyond chance: the lowest of many losses on a few tasks is mostly that.
+    last, beyond chance: the lowest of many losses on a few tasks is mostly that. As one, the
+    processes have many tasks between them, and the best weights are kept in any case.
     """
     _, structure = eqx.partition(_stack(processes), _is_array)
     weights, best = jax.device_get((state.weights, state.best))
     if settings.keep_best:
-        weights = _choose(is_better(best.losses, best.latest), weights, best.weights)
+        better = np.ones(len(processes), bool) if as_one else is_better(best.losses, best.latest)
+        weights = _choose(better, weights, best.weights)
     return [
         Fitted(eqx.combine(_member(weights, i), structure), history)
         for i, history in enumerate(state.histories)
@@ -167,12 +173,16 @@ def train_epochs(
     *,
     settings: TrainingSettings,
     objective: AbstractObjective | Callable = Elbo(),
+    judge: AbstractObjective | Callable | None = None,
+    as_one: bool = False,
     keys: Sequence[PRNGKeyArray],
     state: TrainingState | None = None,
 ) -> Iterator[TrainingState]:
     """The states of training after each epoch, of which `fit_together` takes the last.
 
-    Given one of them as `state`, it goes on from there, bit for bit.
+    Given one of them as `state`, it goes on from there, bit for bit. Validation has the same
+    objective, unless there is another to `judge` by. As one, the processes have their best epoch
+    in common: the one of the lowest mean of their validation losses.
     """
     num_tasks = len(training[0])
     if settings.batch_size > num_tasks:
@@ -185,7 +195,7 @@ def train_epochs(
             _check_tasks(process, tasks, name)
     _, structure = eqx.partition(_stack(processes), _is_array)
     num_epochs, num_steps = settings.num_epochs(num_tasks), num_tasks // settings.batch_size
-    loop = _Loop(structure, objective, settings, num_tasks)
+    loop = _Loop(structure, objective, judge or objective, settings, num_tasks)
     brief = num_steps * num_epochs * settings.batch_size < WORTH_OPTIMISING
     run_steps, validate = compiled(_run_steps, brief=brief), compiled(_validate, brief=brief)
     draw_order = compiled(_draw_order, brief=True)
@@ -225,7 +235,7 @@ def train_epochs(
         ]
         best = state.best
         if losses is not None:
-            improved = np.array([best_epoch(history)["epoch"] == epoch for history in histories])
+            improved = np.array([row["epoch"] == epoch for row in best_epochs(histories, as_one)])
             now = jax.device_get((weights, losses))
             best = Best(*_choose(improved, jax.device_get(best[:2]), now), latest=losses)
         state = TrainingState(weights, optimiser, best, histories)
@@ -246,10 +256,19 @@ def is_better(
     return gains.mean(axis=1) > limit * gains.std(axis=1, ddof=1) / math.sqrt(number)
 
 
-def best_epoch(history: list[EpochRow]) -> EpochRow:
-    """The epoch with the lowest validation loss."""
-    validated = [row for row in history if "validation_loss" in row]
-    return min(validated, key=lambda row: row["validation_loss"])
+def is_stale(histories: list[list[EpochRow]], *, patience: int) -> bool:
+    """Whether so many validations have brought nothing better, for all processes as one."""
+    validated = [row["epoch"] for row in histories[0] if "validation_loss" in row]
+    best = best_epochs(histories, as_one=True)[0]["epoch"]
+    return len([epoch for epoch in validated if epoch > best]) >= patience
+
+
+def best_epochs(histories: list[list[EpochRow]], as_one: bool = False) -> list[EpochRow]:
+    """Of each process the epoch with its lowest validation loss, or that of all together."""
+    validated = [[row for row in history if "validation_loss" in row] for history in histories]
+    losses = np.array([[row["validation_loss"] for row in rows] for rows in validated])
+    losses = np.broadcast_to(losses.mean(axis=0), losses.shape) if as_one else losses
+    return [rows[i] for rows, i in zip(validated, losses.argmin(axis=1).tolist(), strict=True)]
 
 
 def _take(
@@ -362,6 +381,8 @@ class _Loop(NamedTuple):
 
     structure: AbstractProcess
     objective: AbstractObjective | Callable
+    judge: AbstractObjective | Callable
+    """The objective of validation."""
     settings: TrainingSettings
     num_tasks: int
 
@@ -382,11 +403,11 @@ class _Loop(NamedTuple):
 
         return jax.vmap(one)(tasks, keys)
 
-    def losses(self, weights, parts) -> dict[str, Array]:
+    def losses(self, objective, weights, parts) -> dict[str, Array]:
         """The loss of each task and its terms."""
         process = eqx.combine(weights, self.structure)
         process = process.in_training()
-        losses, terms = _mapped(lambda s, p, k: self.objective(process, s, p, key=k))(*parts)
+        losses, terms = _mapped(lambda s, p, k: objective(process, s, p, key=k))(*parts)
         return terms | {"loss": losses}
 
 
@@ -415,7 +436,7 @@ def _run_steps(loop: _Loop, weights, state, tasks: Task, key_data):
         )
 
         def loss(weights, batch):
-            terms = jax.tree.map(jnp.mean, loop.losses(weights, batch))
+            terms = jax.tree.map(jnp.mean, loop.losses(loop.objective, weights, batch))
             return terms["loss"], terms
 
         def step(carry, batch):
@@ -440,7 +461,7 @@ def _validate(loop: _Loop, weights, tasks: Task, key_data):
         keys = jax.random.split(key, draws * len(tasks)).reshape(draws, len(tasks))
 
         def draw(keys):
-            return loop.losses(weights, loop.split(tasks, keys))
+            return loop.losses(loop.judge, weights, loop.split(tasks, keys))
 
         # One draw after another: all at once would take as much memory for each.
         terms = (

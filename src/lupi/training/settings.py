@@ -5,12 +5,15 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from lupi.data.split import Contexts
+from lupi.data.split import RANDOM, Contexts
 
 Sizes = tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]]
 
 STEPS, MOST_EPOCHS = 20_000, 2_000
 """Of training, unless the settings say how many epochs."""
+
+STEPS_PER_POINT, FEWEST_STEPS = 6, 2_000
+"""Of training where there are too few observations for as many."""
 
 
 class TrainingSettings(BaseModel):
@@ -28,7 +31,7 @@ class TrainingSettings(BaseModel):
     """Series in a step."""
     context_sizes: Sizes = (5, 9)
     """The least and the largest number of observations that a forecast is made from in training."""
-    contexts: Contexts = Contexts()
+    contexts: Contexts = RANDOM
     """Which observations these are."""
     target_sizes: Sizes = (15, 50)
     """The least and the largest number of observations that it is compared with."""
@@ -57,6 +60,19 @@ class TrainingSettings(BaseModel):
     def limited_to(self, num_tasks: int) -> "TrainingSettings":
         """The same, with no more series in a step than there are."""
         return self.model_copy(update={"batch_size": min(self.batch_size, num_tasks)})
+
+    def suited_to(self, num_tasks: int, num_points: int, members: int) -> "TrainingSettings":
+        """The same for so many series with so many observations in all, and for so many networks
+        that are trained together.
+
+        Unless the settings say how many epochs, there are fewer steps where there is less to learn
+        from, and where several networks learn it.
+        """
+        limited = self.limited_to(num_tasks)
+        wanted = max(FEWEST_STEPS, STEPS_PER_POINT * num_points)
+        most = min(MOST_EPOCHS * (per_epoch := max(1, num_tasks // limited.batch_size)), STEPS)
+        steps = min(wanted, most // (2 if members > 1 else 1))
+        return limited.model_copy(update={"epochs": self.epochs or math.ceil(steps / per_epoch)})
 
     def num_epochs(self, num_tasks: int) -> int:
         """How many epochs there are with so many tasks to train on."""

@@ -1,44 +1,47 @@
-"""A family as arrays by name, and back."""
+"""Modules as arrays by name, and back."""
 
 import dataclasses
 import typing
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
 import numpy as np
 
 from lupi.errors import UserError
-from lupi.inference.family import Family
 
-PREFIX = "family."
+Module = TypeVar("Module", bound=eqx.Module)
 
 
-def family_arrays(family: Family | None) -> dict[str, np.ndarray]:
-    """All that a family holds, by name, such as `family.prior.means`."""
-    leaves = jax.tree_util.tree_leaves_with_path(family)
+def arrays_of(module: Any, prefix: str) -> dict[str, np.ndarray]:
+    """All arrays of a module, by name, such as `family.prior.means`; none of nothing."""
+    leaves = jax.tree_util.tree_leaves_with_path(module)
     return {
-        PREFIX + jax.tree_util.keystr(path).lstrip("."): np.asarray(leaf) for path, leaf in leaves
+        prefix + jax.tree_util.keystr(path).lstrip("."): np.asarray(leaf) for path, leaf in leaves
     }
 
 
-def family_of(arrays: Mapping[str, np.ndarray], complaint: str) -> Family | None:
-    """The family that these arrays were made of; none of no arrays.
+def module_of(
+    kind: type[Module], arrays: Mapping[str, np.ndarray], prefix: str, complaint: str
+) -> Module | None:
+    """The module that arrays of this prefix were made of; none of no arrays.
 
     Refused, with the complaint in front, where something is missing, has another shape than what
     it belongs to, or is no finite number.
     """
-    named = {name.removeprefix(PREFIX): array for name, array in arrays.items()}
+    named = {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }
     if not named:
         return None
-    sizes: dict[str, int] = {}
     try:
-        family = _made(Family, named, "", sizes)
+        return _made(kind, named, "", {})
     except _UnfitError as unfit:
         remedy = "restore the file or train the model again."
         raise UserError(f"{complaint}: {unfit}: {remedy}") from None
-    return family
 
 
 class _UnfitError(Exception):

@@ -1,0 +1,18 @@
+"""From several networks and plain guesses to one forecast that can be trusted."""
+
+from lupi.blending.blend import Blend
+from lupi.blending.calibration import Calibration
+from lupi.blending.ensemble import Ensemble, InUnits, Units
+from lupi.blending.out_of_fold import Blending, Judged, OutOfFold, fit_blending
+
+__all__ = [
+    "Blend",
+    "Blending",
+    "Calibration",
+    "Ensemble",
+    "InUnits",
+    "Judged",
+    "OutOfFold",
+    "Units",
+    "fit_blending",
+]

@@ -1,0 +1,257 @@
+"""What members say of series that they were not trained on."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Bool, Int, PRNGKeyArray
+
+from lupi.blending.blend import fit_weights, which_part
+from lupi.blending.calibration import Calibration, features, fit_calibration, standard_scores
+from lupi.blending.ensemble import Units
+from lupi.data.observations import Observations, Task
+from lupi.distributions import NormalMixture
+from lupi.models import AbstractPredictor
+from lupi.prediction import predict_many
+
+QUESTIONS = 384
+"""In all, about; at least two of each series and at most `KINDS`, of some of many series."""
+
+MOST_SEEN, MOST_HIDDEN = 32, 16
+"""Points that a question shows, and points that it asks for."""
+
+KINDS = ("first", "random", "first", "gap", "one", "none", "last", "random")
+"""What the questions of one series show, in this order."""
+
+LEAST_WEIGHT = 0.03
+"""Of a part that is kept."""
+
+NUM_SAMPLES = 64
+
+
+class Questions(NamedTuple):
+    """Contexts of series, and other points of the same series, in the units of one fold."""
+
+    series: Int[np.ndarray, " question"]
+    """Across all folds."""
+    kind: list[str]
+    contexts: Observations
+    hidden: Observations
+
+
+def ask(
+    tasks: Task, labels: Int[np.ndarray, " task"], each: int, rng: np.random.Generator
+) -> Questions:
+    """Some questions of each series: the first third of it, random points, and so on."""
+    seen = tasks.observations
+    lengths = np.asarray(seen.mask).sum(axis=1)
+    series, kinds, shown, hidden = [], [], [], []
+    for i in np.flatnonzero(lengths >= 2):
+        order = np.flatnonzero(seen.mask[i])
+        order = order[np.argsort(np.asarray(seen.ts)[i, order], kind="stable")]
+        for j in range(each):
+            kind = KINDS[j % len(KINDS)]
+            chosen = _choose(kind, len(order), j == 0, rng)
+            some = np.flatnonzero(chosen)
+            others = np.flatnonzero(~chosen)
+            if len(some) > MOST_SEEN:
+                some = np.sort(rng.choice(some, MOST_SEEN, replace=False))
+            if len(others) > MOST_HIDDEN:
+                others = np.sort(rng.choice(others, MOST_HIDDEN, replace=False))
+            series.append(i)
+            kinds.append(kind)
+            shown.append(order[some])
+            hidden.append(order[others])
+
+    def taken(points: list[np.ndarray], room: int) -> Observations:
+        index, real = np.zeros((len(points), room), int), np.zeros((len(points), room), bool)
+        for row, there, some in zip(index, real, points, strict=True):
+            row[: len(some)], there[: len(some)] = some, True
+        rows = np.array(series, int)[:, None]
+        gaps = None if seen.gaps is None else np.asarray(seen.gaps)[rows, index]
+        ts, ys = np.asarray(seen.ts)[rows, index], np.asarray(seen.ys)[rows, index]
+        return Observations(ts, ys, real, gaps)
+
+    return Questions(
+        labels[np.array(series, int)], kinds, taken(shown, MOST_SEEN), taken(hidden, MOST_HIDDEN)
+    )
+
+
+def _choose(
+    kind: str, number: int, a_third: bool, rng: np.random.Generator
+) -> Bool[np.ndarray, " _"]:
+    """Which points of a series, in their order, are shown; at least one is not."""
+    place = np.arange(number)
+    share = 1 / 3 if a_third else rng.uniform(0.1, 0.8)
+    size = int(np.clip(np.ceil(share * number), 1, number - 1))
+    if kind == "first":
+        return place < size
+    if kind == "last":
+        return place >= number - size
+    if kind == "gap":
+        start = rng.integers(size + 1)
+        return (place < start) | (place >= start + number - size)
+    if kind == "none":
+        return place < 0
+    size = 1 if kind == "one" else int(rng.integers(1, min(15, number - 1), endpoint=True))
+    return np.isin(place, rng.choice(number, size, replace=False))
+
+
+class Judged(NamedTuple):
+    """How predictions did on what their predictor had not seen; each series counts as one."""
+
+    rmse: list[float]
+    """Of each observed quantity, in common units."""
+    log_likelihood: float
+    """Of a value, in common units."""
+    crps: float
+    coverage_90: float
+
+
+class OutOfFold:
+    """Questions of all folds, and what to make of the answers: all of it in common units."""
+
+    def __init__(
+        self,
+        folds: Sequence[tuple[Task, Int[np.ndarray, " task"], Units]],
+        *,
+        key: PRNGKeyArray,
+    ):
+        """`folds`: series left out, their numbers, and from common units to those of the fold."""
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+        total = sum(len(labels) for _, labels, _ in folds)
+        each = int(np.clip(QUESTIONS // max(total, 1), 2, len(KINDS)))
+        most = max(1, QUESTIONS // (2 * len(folds)))
+        self.key, self.units = key, [units for *_, units in folds]
+        self.asked: list[Questions] = []
+        for tasks, labels, _ in folds:
+            chosen = np.sort(rng.permutation(len(labels))[:most])
+            self.asked.append(ask(tasks[chosen], labels[chosen], each, rng))
+        hidden = [self._common(asked.hidden, u) for asked, u in self._each()]
+        contexts = [self._common(asked.contexts, u)[0] for asked, u in self._each()]
+        ts, ys = (np.concatenate(parts) for parts in zip(*hidden, strict=True))
+        there = np.concatenate(
+            [np.broadcast_to(a.hidden.known, a.hidden.ys.shape) for a in self.asked]
+        )
+        self.values = np.where(there, ys, np.nan)
+        seen = np.concatenate([a.contexts.mask.sum(axis=1) for a in self.asked])
+        last = np.concatenate(
+            [
+                np.where(a.contexts.mask, times, 0.0).max(axis=1)
+                for a, times in zip(self.asked, contexts, strict=True)
+            ]
+        )
+        self.seen = np.broadcast_to(seen[:, None], ts.shape).astype(float)
+        self.beyond = np.maximum(ts - last[:, None], 0.0)
+        series = np.concatenate([a.series for a in self.asked])
+        _, self.series = np.unique(series, return_inverse=True)
+        number = np.bincount(self.series, there.sum(axis=(1, 2)))
+        self.weights = np.where(there, 1 / np.maximum(number, 1)[self.series][:, None, None], 0.0)
+
+    def _each(self):
+        return zip(self.asked, self.units, strict=True)
+
+    @staticmethod
+    def _common(seen: Observations, units: Units):
+        ts = np.asarray(seen.ts) / units.time[1] - units.time[0]
+        return ts, np.asarray(seen.ys) / units.observed[1] - units.observed[0]
+
+    def answers(
+        self, predictors: Sequence[AbstractPredictor], *, brief: bool = True
+    ) -> NormalMixture:
+        """What the predictor of each fold, in its units, says to its questions."""
+        parts = []
+        for predictor, (asked, units) in zip(predictors, self._each(), strict=True):
+            found = predict_many(
+                predictor,
+                asked.contexts,
+                asked.hidden.ts,
+                num_samples=NUM_SAMPLES,
+                brief=brief,
+                keys=self.key,
+            )
+            shift, scale = units.observed
+            shape = (len(asked.series), NUM_SAMPLES, *found.means.shape[2:])
+            parts.append(
+                [
+                    np.broadcast_to(np.asarray(found.means) / scale - shift, shape),
+                    np.broadcast_to(np.asarray(found.scales) / scale, shape),
+                ]
+            )
+        return NormalMixture(*(np.concatenate(some) for some in zip(*parts, strict=True)))
+
+    def calibrate(self, mixture: NormalMixture, *, certain: bool) -> Calibration:
+        """As wide as the values call for."""
+        scores = standard_scores(mixture, self.values)
+        there = ~np.isnan(self.values)
+        spread = lambda part: np.broadcast_to(part[..., None], scores.shape)[there]  # noqa: E731
+        series = np.broadcast_to(self.series[:, None, None], scores.shape)[there]
+        return fit_calibration(
+            scores[there], spread(self.seen), spread(self.beyond), series, certain=certain
+        )
+
+    def calibrated(self, mixture: NormalMixture, calibration: Calibration) -> NormalMixture:
+        """The answers, that wide."""
+        factors = np.exp(features(self.seen, self.beyond) @ calibration.coefficients)
+        return NormalMixture(*calibration.widened(mixture.means, mixture.scales, factors, np))
+
+    def judge(self, mixture: NormalMixture) -> Judged:
+        """How good the answers are."""
+        there, weights = ~np.isnan(self.values), self.weights / self.weights.sum()
+        squares = np.where(there, (np.asarray(mixture.mean) - self.values) ** 2, 0.0)
+        of_columns = weights.sum(axis=(0, 1))
+        rmse = np.sqrt((weights * squares).sum(axis=(0, 1)) / np.maximum(of_columns, 1e-12))
+
+        def mean(found) -> float:
+            return float((weights * np.where(there, np.asarray(found, float), 0.0)).sum())
+
+        below = np.asarray(mixture.probability_below(self.values))
+        return Judged(
+            rmse.tolist(),
+            mean(mixture.log_density(self.values)),
+            mean(mixture.crps(self.values)),
+            mean(np.abs(below - 0.5) <= 0.45),
+        )
+
+
+class Blending(NamedTuple):
+    """How parts are put together, and how each of them did alone and all together."""
+
+    weights: dict[str, float]
+    """Of the parts that are kept, by name."""
+    calibrations: dict[str, Calibration]
+    whole: Calibration
+    judged: dict[str, Judged]
+
+
+def fit_blending(folds: OutOfFold, answers: Mapping[str, NormalMixture]) -> Blending:
+    """The blend that explains best what its parts have not seen. The first part is always kept."""
+    own = {name: folds.calibrate(some, certain=True) for name, some in answers.items()}
+    calibrated = {name: folds.calibrated(some, own[name]) for name, some in answers.items()}
+    there = ~np.isnan(folds.values)
+    densities = np.stack(
+        [np.asarray(some.log_density(folds.values), float)[there] for some in calibrated.values()]
+    )
+    found = fit_weights(densities, folds.weights[there])
+    weights = dict(zip(answers, found.tolist(), strict=True))
+    first = next(iter(weights))
+    kept = {name: w for name, w in weights.items() if w >= LEAST_WEIGHT or name == first}
+    total = sum(kept.values())
+    kept = {name: weight / total for name, weight in kept.items()}
+    blended = _blended([calibrated[name] for name in kept], list(kept.values()))
+    whole = folds.calibrate(blended, certain=False)
+    judged = {name: folds.judge(some) for name, some in answers.items()}
+    judged["blend"] = folds.judge(folds.calibrated(blended, whole))
+    return Blending(kept, {name: own[name] for name in kept}, whole, judged)
+
+
+def _blended(parts: Sequence[NormalMixture], weights: Sequence[float]) -> NormalMixture:
+    chosen = np.asarray(which_part(np.array(weights), NUM_SAMPLES))
+    samples = np.arange(NUM_SAMPLES)
+
+    def mixed(name: str):
+        stacked = np.stack([np.asarray(getattr(part, name)) for part in parts])
+        return np.moveaxis(stacked[chosen, :, samples], 0, 1)
+
+    return NormalMixture(mixed("means"), mixed("scales"))

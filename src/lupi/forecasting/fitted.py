@@ -1,0 +1,79 @@
+"""What training leaves of a forecaster."""
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lupi.blending import Blend, Calibration, Ensemble, InUnits, Units
+from lupi.data.normalisation import Normalisation
+from lupi.data.series_table import Columns
+from lupi.inference import Family
+from lupi.models import AbstractPredictor, AbstractProcess
+from lupi.registry import ModelSettings
+
+NETWORKS = "lupi"
+"""What the networks are called among the parts of a blend."""
+
+
+class Member(NamedTuple):
+    """One network, in units of its own."""
+
+    process: AbstractProcess
+    family: Family | None
+    normalisation: Normalisation
+
+
+class Part(NamedTuple):
+    """What a blend takes some of its samples from."""
+
+    predictor: AbstractPredictor | None
+    """None stands for the networks."""
+    weight: float
+    calibration: Calibration
+
+
+class Fitted:
+    """Networks, what they are blended with, and the data they come from."""
+
+    def __init__(
+        self,
+        settings: ModelSettings,
+        members: list[Member],
+        normalisation: Normalisation,
+        columns: Columns,
+        provenance: dict[str, Any],
+        parts: dict[str, Part] | None = None,
+        whole: Calibration | None = None,
+    ):
+        """`parts` and the calibration of the `whole` are those of a blend; without one the networks
+        speak for themselves."""
+        self.settings, self.members, self.normalisation = settings, members, normalisation
+        self.columns, self.provenance = columns, provenance
+        self.parts, self.whole = parts or {}, whole
+
+    @cached_property
+    def networks(self) -> AbstractPredictor:
+        """The networks alone, in the units of all series."""
+        alone = [self.settings.predictor(one.process, one.family) for one in self.members]
+        if len(alone) == 1:
+            return alone[0]
+        return Ensemble.of(
+            [
+                InUnits(predictor=predictor, units=Units.between(self.normalisation, own))  # pyright: ignore[reportCallIssue]
+                for predictor, (*_, own) in zip(alone, self.members, strict=True)
+            ]
+        )
+
+    @cached_property
+    def predictor(self) -> AbstractPredictor:
+        """What forecasts."""
+        if self.whole is None:
+            return self.networks
+        parts = self.parts.values()
+        return Blend(  # pyright: ignore[reportCallIssue]
+            parts=tuple(part.predictor or self.networks for part in parts),
+            weights=np.array([part.weight for part in parts], np.float32),
+            calibrations=tuple(part.calibration for part in parts),
+            whole=self.whole,
+        )

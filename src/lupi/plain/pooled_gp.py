@@ -1,0 +1,146 @@
+"""What a statistician would do: the mean trajectory, and a Gaussian process around it."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from lupi._machinery.compilation import compiled
+from lupi.data.observations import Observations, Task
+from lupi.distributions import AnyArray
+from lupi.models import AbstractPredictor, MeanTrajectory, Prediction
+from lupi.models.solving import hermite
+
+MOST_SERIES, MOST_POINTS = 64, 48
+"""From which the hyperparameters are learnt."""
+
+GRID = 64
+"""Times at which functions are drawn."""
+
+FAR = 1e6
+"""The variance of what was not observed."""
+
+LEAST_NOISE = 1e-3
+
+
+class PooledGP(AbstractPredictor):
+    """A Gaussian process around the mean trajectory, with hyperparameters that all systems share.
+
+    Of each observed quantity on its own: a level that differs between systems, a smooth course
+    around it (Matérn 5/2), and noise.
+    """
+
+    mean: MeanTrajectory
+    logs: Float[AnyArray, "observation 4"]
+    """Logarithms of the scale of the level, of the scale and the length of the course, and of the
+    noise."""
+
+    @classmethod
+    def of(cls, tasks: Task) -> "PooledGP":
+        """Of training systems, by their marginal likelihood."""
+        from scipy.optimize import minimize
+
+        mean = MeanTrajectory.of(tasks)
+        ts, residuals, known = _some_points(tasks, mean)
+        value_and_slope = compiled(_value_and_slope, brief=True)
+        found = []
+        for j in range(residuals.shape[-1]):
+            data = (ts, residuals[..., j], known[..., j])
+
+            def loss(logs, data=data):
+                value, slope = value_and_slope(np.asarray(logs, np.float32), *data)
+                return float(value), np.asarray(slope, float)
+
+            start = np.log([0.5, 0.5, 0.3, 0.2])
+            bounds = [(-5.0, 2.0), (-5.0, 2.0), (-3.5, 1.5), (np.log(LEAST_NOISE), 1.0)]
+            found.append(minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x)
+        return cls(mean=mean, logs=np.array(found, np.float32))  # pyright: ignore[reportCallIssue]
+
+    @property
+    def observation_size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """How many quantities are observed."""
+        return self.mean.observation_size
+
+    def predict(
+        self,
+        context: Observations,
+        times: Float[AnyArray, " time"],
+        *,
+        num_samples: int,
+        horizon: int,
+        key: PRNGKeyArray,
+    ) -> Prediction:
+        """Functions drawn from the posterior, whose mean and scatter at each time are its own."""
+        times = jnp.asarray(times)
+        known = jnp.broadcast_to(context.known, context.ys.shape)
+        residuals = context.ys - self.mean.at(context.ts)
+        draws = jax.random.normal(key, (num_samples, GRID, residuals.shape[-1]))
+
+        def of_column(logs, ys, there, draws):
+            gp = _process(logs, context.ts, there)
+            at_times = gp.condition(jnp.where(there, ys, 0.0), times).gp
+            grid = jnp.linspace(0.0, float(horizon), GRID)
+            on_grid = gp.condition(jnp.where(there, ys, 0.0), grid, diag=jnp.array(1e-4)).gp
+            factor = jnp.linalg.cholesky(on_grid.covariance)
+            position = jnp.clip(times / horizon, 0.0, 1.0) * (GRID - 1)
+            drawn = jax.vmap(
+                lambda f: hermite(position, f[:, None], jnp.asarray(jnp.gradient(f))[:, None])[:, 0]
+            )(draws @ factor.T)
+            drawn = (drawn - drawn.mean(axis=0)) / (drawn.std(axis=0) + 1e-6)
+            variance = jnp.maximum(at_times.variance, 1e-10)
+            means = at_times.loc + jnp.sqrt(variance) * drawn
+            return means, jnp.broadcast_to(jnp.exp(logs[3]), means.shape)
+
+        means, scales = jax.vmap(of_column, in_axes=(0, 1, 1, 2), out_axes=2)(
+            jnp.asarray(self.logs), residuals, known, draws
+        )
+        return Prediction(times, self.mean.at(times) + means, scales, key)
+
+
+def _process(logs: Float[Array, " 4"], ts: Float[AnyArray, " time"], known):
+    """The process of one system, of which only some points were observed."""
+    from tinygp import GaussianProcess, kernels
+
+    level, course, length, noise = jnp.exp(logs)
+    kernel = kernels.Constant(level**2) + course**2 * kernels.Matern52(length)
+    return GaussianProcess(kernel, jnp.asarray(ts), diag=jnp.where(known, noise**2 + 1e-6, FAR))
+
+
+def _value_and_slope(logs, ts, residuals, known):
+    def loss(logs):
+        def one(ts, ys, there):
+            gp = _process(logs, ts, there)
+            return gp.log_probability(jnp.where(there, ys, 0.0))
+
+        return -jnp.sum(jax.vmap(one)(ts, residuals, known)) / jnp.sum(known)
+
+    return jax.value_and_grad(loss)(logs)
+
+
+def _some_points(tasks: Task, mean: MeanTrajectory):
+    """Bounded numbers of systems and of points of each, as they differ from the mean."""
+    rng = np.random.default_rng(0)
+    seen = tasks.observations
+    known = np.broadcast_to(np.asarray(seen.known), np.shape(seen.ys))
+    chosen = rng.permutation(len(tasks))[:MOST_SERIES]
+    room = min(MOST_POINTS, np.shape(seen.ts)[1])
+    # Real points first, in a random order.
+    place = np.where(np.asarray(seen.mask)[chosen], rng.random(np.shape(seen.ts))[chosen], 2.0)
+    points = np.argsort(place, axis=1)[:, :room]
+    ts, ys, there = (
+        np.asarray(part)[chosen[:, None], points] for part in (seen.ts, seen.ys, known)
+    )
+    expected = np.asarray(compiled(_means_at, brief=True)(mean, ts))
+    # As many as that always, so that this is compiled once.
+    lacking = ((0, MOST_SERIES - len(chosen)), (0, MOST_POINTS - room))
+    return (
+        np.pad(ts, lacking),
+        np.pad(ys - expected, (*lacking, (0, 0))),
+        np.pad(there, (*lacking, (0, 0))),
+    )
+
+
+def _means_at(mean: MeanTrajectory, ts):
+    return jax.vmap(partial(MeanTrajectory.at, mean))(ts)
