@@ -45,11 +45,14 @@ def leave_out_in_turns(
     """Several divisions, each with other series held out, in random order; all of them are if that
     takes no more, and some of them twice if it takes less."""
     _check_number(series, size, 1)
+    if number > 1:
+        Normalisation.of(series)  # what is wrong with all of them should be said first
     order = rng.permutation(len(series))
     divided = []
     for turn in range(number):
         places = (turn * size + np.arange(size)) % len(series)
-        divided.append(_divide(series, np.delete(order, places), [order[places]]))
+        others = np.delete(order, places)
+        divided.append(_divide(series, others, [order[places]], some=number > 1))
     return divided
 
 
@@ -62,9 +65,15 @@ def _check_number(series: SeriesTable, held: int, num_training: int) -> None:
         )
 
 
-def _divide(series: SeriesTable, others: np.ndarray, chosen: Sequence[np.ndarray]) -> Divided:
+def _divide(
+    series: SeriesTable,
+    others: np.ndarray,
+    chosen: Sequence[np.ndarray],
+    *,
+    some: bool = False,
+) -> Divided:
     training = series[np.sort(others)]
-    normalisation = Normalisation.of(training)
+    normalisation = Normalisation.of(training, some=some)
     # A held-out series may begin earlier or end later than all that are trained on.
     parts = [within_span(series[np.sort(part)], normalisation) for part in chosen]
     places = {label: place for place, label in enumerate(series.labels.tolist())}

@@ -33,8 +33,11 @@ class Normalisation(BaseModel):
     privileged_scale: tuple[float, ...]
 
     @classmethod
-    def of(cls, table: SeriesTable) -> "Normalisation":
-        """The normalisation that these series call for."""
+    def of(cls, table: SeriesTable, *, some: bool = False) -> "Normalisation":
+        """The normalisation that these series call for.
+
+        Where they are only `some` of those there are, a column may have one value in all of them.
+        """
         own_clock = table.columns.datetime
         times = (
             table.times - series_starts(table)[_series_of_rows(table)] if own_clock else table.times
@@ -52,8 +55,8 @@ class Normalisation(BaseModel):
             time_start=start,
             time_scale=last - start,
             own_clock=own_clock,
-            **_statistics("observed", table.values, table.columns.observed),
-            **_statistics("privileged", table.privileged, table.columns.privileged),
+            **_statistics("observed", table.values, table.columns.observed, some),
+            **_statistics("privileged", table.privileged, table.columns.privileged, some),
         )
 
     def to_model_times(self, times, start):
@@ -90,16 +93,24 @@ def within_span(table: SeriesTable, normalisation: Normalisation) -> SeriesTable
     return table.rows((times >= 0) & (times <= 1))
 
 
-def _statistics(kind: str, values: np.ndarray, names: tuple[str, ...]) -> dict[str, tuple]:
+def _statistics(
+    kind: str, values: np.ndarray, names: tuple[str, ...], some: bool
+) -> dict[str, tuple]:
+    found = []
     for name, column in zip(names, values.T, strict=True):
         known = column[~np.isnan(column)]
-        if known.size == 0 or known.min() == known.max():
+        one_value = known.size == 0 or known.min() == known.max()
+        if one_value and not some:
             raise UserError(
                 f"the {kind} column {name!r} has {'no value' if known.size == 0 else 'one value'} "
                 "in all series that are trained on: leave it out, or give more series."
             )
-    mean, scale = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
-    return {f"{kind}_mean": tuple(mean.tolist()), f"{kind}_scale": tuple(scale.tolist())}
+        mean = float(known.mean()) if known.size else 0.0
+        found.append((mean, 1.0 if one_value else float(known.std())))
+    return {
+        f"{kind}_mean": tuple(mean for mean, _ in found),
+        f"{kind}_scale": tuple(scale for _, scale in found),
+    }
 
 
 def to_tasks(

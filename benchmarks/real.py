@@ -1,0 +1,121 @@
+"""Real tables, as a new user would take them: how good are forecasts of runs not seen before?
+
+`benchmarks/data` has the tables. Of each, three times, three tenths of the series are kept apart;
+a default forecaster is trained on the others and forecasts these, from their first third and from
+a third of their points at random. Beside it stand plain guesses from the same series. Every
+division that is done is a line of `real.jsonl`: stopped, it goes on from there.
+"""
+
+import json
+import sys
+import time
+
+import numpy as np
+
+import lupi
+from benchmarks.common import HERE
+from lupi.data.normalisation import to_tasks
+from lupi.forecasting.fitted import Fitted
+from lupi.inference.family import some_tasks
+from lupi.plain import PLAIN
+
+DEVELOPED_ON = {
+    "chick-weight": ("chick", "day", "weight"),
+    "theophylline": ("subject", "hour", "conc"),
+    "loblolly": ("tree", "age", "height"),
+    "orange": ("tree", "age", "circumference"),
+    "indomethacin": ("subject", "hour", "conc"),
+    "fertility": ("country", "year", "births"),
+    "co2": ("year", "day", "co2"),
+}
+"""Tables that were looked at while the method was chosen: series, time and observed column."""
+
+KEPT_APART = {
+    "remifentanil": ("subject", "minute", "log_conc"),
+    "bilirubin": ("patient", "day", "log_bilirubin"),
+    "oxford-boys": ("boy", "age", "height"),
+    "soybean": ("plot", "day", "weight"),
+    "rat-weight": ("rat", "day", "weight"),
+    "milk": ("cow", "week", "protein"),
+    "spruce": ("tree", "day", "log_size"),
+    "ovary": ("mare", "cycle", "follicles"),
+    "el-nino": ("year", "month", "temperature"),
+}
+"""Tables that were not."""
+
+TABLES = DEVELOPED_ON | KEPT_APART
+SPLITS = 3
+CONTEXTS = ("first:0.33", "random:0.33")
+LINES = HERE / "real.jsonl"
+
+
+def measure_real() -> list[dict]:
+    """Every table and division that is not done yet; then all of them."""
+    for name in TABLES:
+        for split in range(SPLITS):
+            run(name, split)
+    return done()
+
+
+def done() -> list[dict]:
+    """What has been measured."""
+    lines = LINES.read_text().splitlines() if LINES.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+def run(name: str, split: int) -> None:
+    """Train on some series of a table and forecast the others."""
+    if any(row["table"] == name and row["split"] == split for row in done()):
+        return
+    series, time_column, observed = TABLES[name]
+    table = lupi.read_series(
+        HERE / "data" / f"{name}.csv",
+        series=series,
+        time=time_column,
+        observed=observed,
+        min_points=2,
+    )
+    order = np.random.default_rng(1000 + split).permutation(len(table))
+    number = max(2, round(0.3 * len(table)))
+    test, training = table[np.sort(order[:number])], table[np.sort(order[number:])]
+    started = time.perf_counter()
+    forecaster = lupi.Forecaster().fit(training, seed=split, progress=False)
+    row = {
+        "table": name,
+        "split": split,
+        "series": len(table),
+        "trained_on": len(training),
+        "seconds": time.perf_counter() - started,
+        "weights": forecaster.provenance["weights"],
+    }
+    row |= {context: _judge(forecaster, training, test, context) for context in CONTEXTS}
+    with LINES.open("a") as file:
+        file.write(json.dumps(row) + "\n")
+    print(f"  {name} {split}: {row['seconds']:.0f} s", flush=True)
+
+
+def _judge(forecaster, training, test, context: str) -> dict:
+    normalisation = forecaster.normalisation
+    seen = some_tasks(to_tasks(training, normalisation), 512, 0)
+    fitted = forecaster._get()
+    found = {"lupi": forecaster}
+    for name, kind in PLAIN.items():
+        plain = lupi.Forecaster(forecaster.settings)
+        plain._fitted = Fitted(
+            fitted.settings, fitted.members, normalisation, fitted.columns, fitted.provenance
+        )
+        plain._fitted.predictor = kind.of(seen)
+        found[name] = plain
+    return {name: _metrics(one, test, context) for name, one in found.items()}
+
+
+def _metrics(forecaster, test, context: str) -> dict[str, dict[str, float]]:
+    (metrics,) = lupi.evaluate(forecaster, test, context=context, seed=0).metrics.values()
+    names = ("rmse", "crps", "coverage_90")
+    return {name: {"mean": metrics[name].mean, "stderr": metrics[name].stderr} for name in names}
+
+
+if __name__ == "__main__":
+    for chosen in sys.argv[1:]:
+        table, _, number = chosen.partition(":")
+        run(table, int(number))

@@ -1,0 +1,162 @@
+"""Several networks, blended and calibrated by what they say of series left out."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import lupi
+from lupi._machinery.array_files import read_arrays, read_header, write_arrays
+from lupi.cli import main
+from lupi.errors import UserError
+from lupi.forecasting.learning import learn
+from lupi.plain import PLAIN
+
+COLUMNS = {"series": "run", "time": "t", "observed": ["x", "y"], "privileged": ["k"]}
+SETTINGS = lupi.forecaster_settings(
+    members=3,
+    inference="amortised",
+    process={"hidden_size": 8, "representation_size": 8},
+    train={"epochs": 4, "batch_size": 4, "keep_best": False},
+)
+
+
+def make_runs(number: int = 10) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    runs = []
+    for i in range(number):
+        k, t = rng.uniform(1, 2), np.sort(rng.uniform(0, 5, rng.integers(5, 12)))
+        run = pd.DataFrame({"run": f"r{i}", "t": t, "x": 10 + np.sin(k * t), "k": k})
+        run["y"] = 100 * np.cos(k * t) + rng.standard_normal(len(t))
+        runs.append(run)
+    return pd.concat(runs, ignore_index=True)
+
+
+RUNS = make_runs()
+NEW = RUNS[RUNS["run"] == "r3"].iloc[:3].drop(columns="k")
+
+
+def fit(runs: pd.DataFrame) -> lupi.Forecaster:
+    table = lupi.read_series(runs, **COLUMNS)
+    return lupi.Forecaster(SETTINGS).fit(table, seed=0, progress=False)
+
+
+@pytest.fixture(scope="module")
+def trained() -> lupi.Forecaster:
+    return fit(RUNS)
+
+
+def test_every_part_is_judged_on_what_it_has_not_seen(trained):
+    judged = trained.provenance["out_of_fold"]
+    assert set(judged) == {"lupi", *PLAIN, "blend"}
+    assert set(judged["lupi"]["rmse"]) == {"x", "y"}
+    weights = trained.provenance["weights"]
+    assert "lupi" in weights
+    assert sum(weights.values()) == pytest.approx(1)
+    # Each series counts, and the blend is wide enough for them.
+    assert 0.8 < judged["blend"]["coverage_90"] < 1
+    assert judged["blend"]["log_likelihood"] >= judged["lupi"]["log_likelihood"]
+
+
+def test_a_series_does_not_change_the_member_that_left_it_out(trained):
+    changed = RUNS.copy()
+    changed.loc[changed["run"] == "r7", ["x", "y", "k"]] *= [3.0, -2.0, 5.0]
+    before, after = trained._get().members, fit(changed)._get().members
+    weights = [
+        [np.concatenate([np.ravel(a) for a in _arrays(one.process)]) for one in members]
+        for members in (before, after)
+    ]
+    same = [np.array_equal(a, b) for a, b in zip(*weights, strict=True)]
+    units = [a.normalisation == b.normalisation for a, b in zip(before, after, strict=True)]
+    # Four of ten series are left out by each of three members.
+    assert same == units
+    assert 1 <= sum(same) <= 2
+
+
+def _arrays(process):
+    import equinox as eqx
+    import jax
+
+    return jax.tree.leaves(eqx.filter(process, eqx.is_array))
+
+
+def test_the_file_holds_all_of_it(trained, tmp_path):
+    trained.save(tmp_path / "model.lupi")
+    again = lupi.load(tmp_path / "model.lupi")
+    first, second = trained.predict(NEW, [1.0, 4.0]), again.predict(NEW, [1.0, 4.0])
+    np.testing.assert_array_equal(first.mixture.means, second.mixture.means)
+    np.testing.assert_array_equal(first.mixture.scales, second.mixture.scales)
+    assert again.provenance == trained.provenance
+    assert len(again.processes) == 3
+
+
+def test_a_file_without_a_part_of_its_blend_is_refused(trained, tmp_path):
+    path = tmp_path / "model.lupi"
+    trained.save(path)
+    header, _ = read_header(path, kind="forecaster")
+    arrays = read_arrays(path)
+    part = max(header["parts"].keys() - {"lupi"}, key=lambda name: header["parts"][name])
+    for missing, message in (
+        (f"part.{part}.", "there is no"),
+        (f"calibration.{part}.", "there is no"),
+        ("whole.", "a part of its blend is missing"),
+        ("member.1.", "expected"),
+    ):
+        fewer = {name: a for name, a in arrays.items() if not name.startswith(missing)}
+        write_arrays(path, fewer, header, kind="forecaster")
+        with pytest.raises(UserError, match=message):
+            lupi.load(path)
+    write_arrays(path, arrays, header | {"parts": {"magic": 1.0}}, kind="forecaster")
+    with pytest.raises(UserError, match="unknown parts"):
+        lupi.load(path)
+
+
+def test_two_series_are_enough():
+    few = RUNS[RUNS["run"].isin(["r1", "r2"])]  # of which each member sees one
+    forecaster = fit(few)
+    assert len(forecaster.processes) == 2
+    forecast = forecaster.predict(NEW, [2.0])
+    assert np.isfinite(forecast.mean).all()
+    assert (forecast.std > 0).all()
+
+
+def test_the_command_line_shows_what_a_plain_guess_would_do(tmp_path, capsys):
+    runs, model = str(tmp_path / "runs.csv"), str(tmp_path / "m.lupi")
+    RUNS.to_csv(runs, index=False)
+    columns = ["--series", "run", "--time", "t", "--observed", "x,y", "--privileged", "k"]
+    small = ["--train.epochs", "4", "--process.hidden-size", "8", "--train.batch-size", "4"]
+    small += ["--process.representation-size", "8", "--inference", "amortised", "--members", "3"]
+    main(["train", runs, *columns, *small, "--out", model])
+    printed = capsys.readouterr().out
+    assert "On runs that were left out of training" in printed
+    assert "Gaussian process" in printed
+    main(["show", model])
+    assert "nearest series" in capsys.readouterr().out
+    main(["evaluate", model, runs, "--context", "first:0.33", "--out", str(tmp_path), "--json"])
+    assert set(json.loads(capsys.readouterr().out)) >= {"x", "y"}
+
+
+@pytest.mark.parametrize("context", ["first:0.33", "last:0.5", "gap:0.4", "random:0.3", "2:4"])
+def test_every_kind_of_context_is_judged(trained, context):
+    found = lupi.evaluate(trained, lupi.read_series(RUNS, **COLUMNS), context=context)
+    held_back = len(found.truth)
+    assert 0 < held_back < len(RUNS)
+
+
+@pytest.mark.parametrize("context", ["first", "first:2", "half:0.5", "9:5", "0:3", "a:b", ""])
+def test_a_context_that_is_none_is_refused(trained, context):
+    with pytest.raises(UserError, match="context must be"):
+        lupi.evaluate(trained, lupi.read_series(RUNS, **COLUMNS), context=context)
+
+
+def test_training_stops_when_nothing_gets_better(monkeypatch):
+    rows = []
+    monkeypatch.setattr("lupi.forecasting.learning.PATIENCE", 1)
+    settings = SETTINGS.model_copy(
+        update={"train": SETTINGS.train.model_copy(update={"epochs": 60, "learning_rate": 1.0})}
+    )
+    table = lupi.read_series(RUNS, **COLUMNS)
+    found = learn(table, settings, seed=0, checkpoint=None, on_epoch=rows.append, progress=False)
+    assert len(rows) < 60
+    assert found.fitted.provenance["best_epoch"] < len(rows)
