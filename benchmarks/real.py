@@ -14,10 +14,6 @@ import numpy as np
 
 import lupi
 from benchmarks.common import HERE
-from lupi.data.normalisation import to_tasks
-from lupi.forecasting.fitted import Fitted
-from lupi.inference.family import some_tasks
-from lupi.plain import PLAIN
 
 DEVELOPED_ON = {
     "chick-weight": ("chick", "day", "weight"),
@@ -88,31 +84,20 @@ def run(name: str, split: int) -> None:
         "seconds": time.perf_counter() - started,
         "weights": forecaster.provenance["weights"],
     }
-    row |= {context: _judge(forecaster, training, test, context) for context in CONTEXTS}
+    row |= {context: _judge(forecaster, test, context) for context in CONTEXTS}
     with LINES.open("a") as file:
         file.write(json.dumps(row) + "\n")
     print(f"  {name} {split}: {row['seconds']:.0f} s", flush=True)
 
 
-def _judge(forecaster, training, test, context: str) -> dict:
-    normalisation = forecaster.normalisation
-    seen = some_tasks(to_tasks(training, normalisation), 512, 0)
-    fitted = forecaster._get()
-    found = {"lupi": forecaster}
-    for name, kind in PLAIN.items():
-        plain = lupi.Forecaster(forecaster.settings)
-        plain._fitted = Fitted(
-            fitted.settings, fitted.members, normalisation, fitted.columns, fitted.provenance
-        )
-        plain._fitted.predictor = kind.of(seen)
-        found[name] = plain
-    return {name: _metrics(one, test, context) for name, one in found.items()}
-
-
-def _metrics(forecaster, test, context: str) -> dict[str, dict[str, float]]:
-    (metrics,) = lupi.evaluate(forecaster, test, context=context, seed=0).metrics.values()
+def _judge(forecaster, test, context: str) -> dict:
+    found = lupi.evaluate(forecaster, test, context=context, seed=0)
+    everyone = {"forecaster": found.metrics} | found.parts
     names = ("rmse", "crps", "coverage_90")
-    return {name: {"mean": metrics[name].mean, "stderr": metrics[name].stderr} for name in names}
+    return {
+        part: {name: {"mean": metrics[name].mean, "stderr": metrics[name].stderr} for name in names}
+        for part, (metrics,) in ((part, one.values()) for part, one in everyone.items())
+    }
 
 
 if __name__ == "__main__":

@@ -122,9 +122,7 @@ def test_evaluate_writes_metrics_and_a_report(folder, capsys):
     assert np.isfinite(x1["log_likelihood"]["mean"])
     assert x1["calibration_error"]["mean"] >= 0
     assert x1["coverage_50"]["mean"] < x1["coverage_95"]["mean"]
-    runs_std = pd.read_parquet(runs)["x1"].std()
     assert 0 <= printed["privileged"]["k"]["coverage_90"] <= 1
-    assert x1["rmse_of_training_mean"]["mean"] == pytest.approx(runs_std, rel=0.3)
     assert "data:image/png" in (out / "report.html").read_text()
     main(["evaluate", model, runs, "--out", str(out)])
     assert "Report:" in capsys.readouterr().out

@@ -51,9 +51,9 @@ def test_every_part_is_judged_on_what_it_has_not_seen(trained):
     judged = trained.provenance["out_of_fold"]
     assert set(judged) == {"lupi", *PLAIN, "blend"}
     assert set(judged["lupi"]["rmse"]) == {"x", "y"}
-    weights = trained.provenance["weights"]
-    assert "lupi" in weights
-    assert sum(weights.values()) == pytest.approx(1)
+    assert set(trained.parts) == {"lupi", *PLAIN}
+    assert trained.parts == trained.provenance["weights"]
+    assert sum(trained.parts.values()) == pytest.approx(1)
     # Each series counts, and the blend is wide enough for them.
     assert 0.8 < judged["blend"]["coverage_90"] < 1
     assert judged["blend"]["log_likelihood"] >= judged["lupi"]["log_likelihood"]
@@ -96,10 +96,9 @@ def test_a_file_without_a_part_of_its_blend_is_refused(trained, tmp_path):
     trained.save(path)
     header, _ = read_header(path, kind="forecaster")
     arrays = read_arrays(path)
-    part = max(header["parts"].keys() - {"lupi"}, key=lambda name: header["parts"][name])
     for missing, message in (
-        (f"part.{part}.", "there is no"),
-        (f"calibration.{part}.", "there is no"),
+        ("part.nearest series.", "there is no"),
+        ("calibration.last value.", "there is no"),
         ("whole.", "a part of its blend is missing"),
         ("member.1.", "expected"),
     ):
@@ -112,6 +111,7 @@ def test_a_file_without_a_part_of_its_blend_is_refused(trained, tmp_path):
         lupi.load(path)
 
 
+@pytest.mark.slow  # other numbers of members and series are compiled anew
 def test_two_series_are_enough():
     few = RUNS[RUNS["run"].isin(["r1", "r2"])]  # of which each member sees one
     forecaster = fit(few)
@@ -133,8 +133,24 @@ def test_the_command_line_shows_what_a_plain_guess_would_do(tmp_path, capsys):
     assert "Gaussian process" in printed
     main(["show", model])
     assert "nearest series" in capsys.readouterr().out
-    main(["evaluate", model, runs, "--context", "first:0.33", "--out", str(tmp_path), "--json"])
-    assert set(json.loads(capsys.readouterr().out)) >= {"x", "y"}
+    evaluate = ["evaluate", model, runs, "--context", "first:0.33", "--out", str(tmp_path / "e")]
+    main([*evaluate, "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert set(found["parts"]) == {"lupi", *PLAIN}
+    assert "Beside plain guesses" in (tmp_path / "e" / "report.html").read_text()
+
+
+def test_each_part_can_be_asked_alone(trained):
+    times = np.sort(RUNS["t"].unique())[::7]
+    mean = trained.predict(NEW, times, by="mean at that time")
+    again = trained.predict(None, times, by="mean at that time")
+    np.testing.assert_array_equal(mean.mean, again.mean)  # whatever was observed
+    last = trained.predict(NEW, [50.0], by="last value")
+    np.testing.assert_allclose(last.mean[0], NEW[["x", "y"]].iloc[-1], rtol=1e-4)
+    networks, blend = trained.predict(NEW, times, by="lupi"), trained.predict(NEW, times)
+    assert not np.allclose(networks.std, blend.std)
+    with pytest.raises(UserError, match="part of the forecaster"):
+        trained.predict(NEW, times, by="magic")
 
 
 @pytest.mark.parametrize("context", ["first:0.33", "last:0.5", "gap:0.4", "random:0.3", "2:4"])

@@ -219,14 +219,14 @@ class Blending(NamedTuple):
     """How parts are put together, and how each of them did alone and all together."""
 
     weights: dict[str, float]
-    """Of the parts that are kept, by name."""
+    """Of the parts, by name; 0 of those that are worth next to nothing."""
     calibrations: dict[str, Calibration]
     whole: Calibration
     judged: dict[str, Judged]
 
 
 def fit_blending(folds: OutOfFold, answers: Mapping[str, NormalMixture]) -> Blending:
-    """The blend that explains best what its parts have not seen. The first part is always kept."""
+    """The blend that explains best what its parts have not seen."""
     own = {name: folds.calibrate(some, certain=True) for name, some in answers.items()}
     calibrated = {name: folds.calibrated(some, own[name]) for name, some in answers.items()}
     there = ~np.isnan(folds.values)
@@ -234,16 +234,13 @@ def fit_blending(folds: OutOfFold, answers: Mapping[str, NormalMixture]) -> Blen
         [np.asarray(some.log_density(folds.values), float)[there] for some in calibrated.values()]
     )
     found = fit_weights(densities, folds.weights[there])
-    weights = dict(zip(answers, found.tolist(), strict=True))
-    first = next(iter(weights))
-    kept = {name: w for name, w in weights.items() if w >= LEAST_WEIGHT or name == first}
-    total = sum(kept.values())
-    kept = {name: weight / total for name, weight in kept.items()}
-    blended = _blended([calibrated[name] for name in kept], list(kept.values()))
+    found = np.where(found >= LEAST_WEIGHT, found, 0.0)
+    weights = dict(zip(answers, (found / found.sum()).tolist(), strict=True))
+    blended = _blended(list(calibrated.values()), list(weights.values()))
     whole = folds.calibrate(blended, certain=False)
     judged = {name: folds.judge(some) for name, some in answers.items()}
     judged["blend"] = folds.judge(folds.calibrated(blended, whole))
-    return Blending(kept, {name: own[name] for name in kept}, whole, judged)
+    return Blending(weights, own, whole, judged)
 
 
 def _blended(parts: Sequence[NormalMixture], weights: Sequence[float]) -> NormalMixture:

@@ -41,7 +41,7 @@ def evaluate(
     from lupi.forecasting import evaluate as evaluate_forecaster
     from lupi.forecasting import load
     from lupi.forecasting.evaluation import read_context
-    from lupi.report.evaluation import LABELS, as_dictionaries, write_evaluation
+    from lupi.report.evaluation import LABELS, as_dictionaries, compared, write_evaluation
 
     read_context(context)  # before anything is loaded
     forecaster = load(model)
@@ -67,6 +67,10 @@ def evaluate(
         name: {metric: found[metric].mean for metric in LABELS}
         for name, found in evaluation.metrics.items()
     }
+    if evaluation.parts:
+        means["beside plain guesses"] = {
+            part["name"]: part["columns"] for part in compared(evaluation)
+        }
     if evaluation.privileged:
         means["privileged values, recovered"] = evaluation.privileged
     show(as_dictionaries(evaluation) if json else means, as_json=json)

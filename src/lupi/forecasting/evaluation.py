@@ -1,7 +1,7 @@
 """A forecaster, judged on series it has not seen, in original units."""
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -16,15 +16,17 @@ from lupi.evaluation import Scores, judge_values, score
 from lupi.forecasting.forecast import Forecast
 from lupi.forecasting.forecaster import Forecaster
 from lupi.forecasting.recovered import Recovered
-from lupi.metrics import Estimate, mean_over_time
+from lupi.metrics import Estimate
 
 
 class TableEvaluation(NamedTuple):
     """How a forecaster did, and what that was found from."""
 
     metrics: dict[str, dict[str, Estimate]]
-    """For each observed column, mean and standard error over series of each metric of `Scores`, and
-    `rmse_of_training_mean`, what a forecaster scores that knows nothing of a series."""
+    """For each observed column, mean and standard error over series of each metric of `Scores`."""
+    parts: dict[str, dict[str, dict[str, Estimate]]]
+    """The same of the parts of the forecaster alone, by name: of its networks and of the plain
+    guesses. Empty where it is not a blend."""
     scores: Scores
     forecast: Forecast
     """Of all observations that were held back."""
@@ -55,16 +57,22 @@ def evaluate(
         for i, label in enumerate(held_back.labels.tolist())
     }
     began = original_times(table.columns, series_starts(table))
-    forecast = forecaster.predict(
-        seen,
-        times,
-        starts=dict(zip(table.labels.tolist(), began, strict=True)),
-        num_samples=num_samples,
-        seed=seed,
-    )
+    how: dict[str, Any] = {
+        "starts": dict(zip(table.labels.tolist(), began, strict=True)),
+        "num_samples": num_samples,
+        "seed": seed,
+    }
+    forecast = forecaster.predict(seen, times, **how)
     scores = _score_series(forecast, held_back)
+    observed = table.columns.observed
+
+    def alone(name: str) -> dict[str, dict[str, Estimate]]:
+        found = forecaster.predict(seen, times, by=name, **how)
+        return _score_series(found, held_back).by_column(observed)
+
     return TableEvaluation(
-        scores.by_column(table.columns.observed),
+        scores.by_column(observed),
+        {name: alone(name) for name in forecaster.parts},
         scores,
         forecast,
         held_back.values,
@@ -164,7 +172,7 @@ def _score_series(forecast: Forecast, truth: SeriesTable) -> Scores:
     """What the rows of each series score, padded only to others of about its length."""
     padded = np.array([padded_size(length, 1) for length in truth.lengths.tolist()])
     normalisation = forecast.normalisation
-    scale, training_mean = np.array(normalisation.observed_scale), normalisation.observed_mean
+    scale = np.array(normalisation.observed_scale)
     parts = []
     for size in np.unique(padded):
         chosen = np.flatnonzero(padded == size)
@@ -178,7 +186,5 @@ def _score_series(forecast: Forecast, truth: SeriesTable) -> Scores:
             for part in (forecast.mixture.means, forecast.mixture.scales)
         )
         mixture = NormalMixture(normalisation.to_original_values(means), scales * scale)
-        part = score(mixture, y, known)
-        part.values["mse_of_training_mean"] = mean_over_time((y - training_mean) ** 2, known)
-        parts.append(part)
+        parts.append(score(mixture, y, known))
     return Scores.joined(parts)

@@ -8,6 +8,7 @@ import numpy as np
 from lupi.blending import Blend, Calibration, Ensemble, InUnits, Units
 from lupi.data.normalisation import Normalisation
 from lupi.data.series_table import Columns
+from lupi.errors import check_name
 from lupi.inference import Family
 from lupi.models import AbstractPredictor, AbstractProcess
 from lupi.registry import ModelSettings
@@ -30,6 +31,7 @@ class Part(NamedTuple):
     predictor: AbstractPredictor | None
     """None stands for the networks."""
     weight: float
+    """0 where it has no part in forecasts, and is there to compare them with."""
     calibration: Calibration
 
 
@@ -70,10 +72,17 @@ class Fitted:
         """What forecasts."""
         if self.whole is None:
             return self.networks
-        parts = self.parts.values()
+        # The networks always, also where they have no part: they tell of a run what no other can.
+        parts = [part for part in self.parts.values() if part.weight > 0 or not part.predictor]
         return Blend(  # pyright: ignore[reportCallIssue]
             parts=tuple(part.predictor or self.networks for part in parts),
             weights=np.array([part.weight for part in parts], np.float32),
             calibrations=tuple(part.calibration for part in parts),
             whole=self.whole,
         )
+
+    def alone(self, name: str) -> AbstractPredictor:
+        """A part of the blend, by its name, as it is."""
+        check_name("part of the forecaster", name, {NETWORKS: None} | self.parts)
+        part = self.parts.get(name)
+        return self.networks if part is None or part.predictor is None else part.predictor

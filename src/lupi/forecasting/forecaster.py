@@ -74,6 +74,11 @@ class Forecaster:
         return self._get().predictor
 
     @property
+    def parts(self) -> dict[str, float]:
+        """What it is blended of, and how much of each; empty where the networks are all of it."""
+        return {name: part.weight for name, part in self._get().parts.items()}
+
+    @property
     def columns(self) -> Columns:
         """What it was trained on."""
         return self._get().columns
@@ -125,6 +130,7 @@ class Forecaster:
         *,
         starts: Mapping[Any, Any] | None = None,
         privileged: Mapping[Any, Any] | None = None,
+        by: str | None = None,
         num_samples: int = 64,
         seed: int = 0,
     ) -> Forecast:
@@ -142,6 +148,9 @@ class Forecaster:
 
         A privileged value is never needed. Where one is known of a new run all the same, it
         sharpens the forecast: `privileged={"k": 0.5}`, or for several series `{label: {"k": 0.5}}`.
+
+        `by` names a part of the forecaster, to see what it says alone: `"lupi"`, the networks as
+        they are, or one of the plain guesses that `provenance["weights"]` lists.
         """
         fitted = self._get()
         seed, num_samples = _check_seed(seed), operator.index(num_samples)
@@ -149,7 +158,8 @@ class Forecaster:
             raise UserError(f"num_samples must be at least 2 to give a spread, got {num_samples}.")
         trained = Trained(fitted.columns, fitted.normalisation, fitted.provenance["data"]["gaps"])
         question = read_question(observations, times, starts, privileged, trained)
-        mixture, findings, key = self._answer(question, num_samples, seed)
+        predictor = fitted.predictor if by is None else fitted.alone(by)
+        mixture, findings, key = self._answer(predictor, question, num_samples, seed)
         numbers = [len(times) for times in question.times]
         table = question.table
         return Forecast(
@@ -164,7 +174,9 @@ class Forecaster:
             **self._found(findings, table.labels),
         )
 
-    def _answer(self, question: Question, num_samples: int, seed: int):
+    def _answer(
+        self, predictor: AbstractPredictor, question: Question, num_samples: int, seed: int
+    ):
         """The forecasts of all series, one after the other, in the model's units.
 
         Series of similar sizes are computed together, in batches of few sizes: nothing is compiled
@@ -184,7 +196,6 @@ class Forecaster:
         ends = np.cumsum([len(times) for times in wanted])
         shape = (num_samples, ends[-1], len(question.table.columns.observed))
         means, scales = np.empty(shape, np.float32), np.empty(shape, np.float32)
-        predictor = self.predictor
         # The same random numbers for every series: none depends on what stands beside it.
         key = jax.random.key(seed)
         noise_key = key

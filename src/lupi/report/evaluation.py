@@ -11,12 +11,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from lupi._machinery.files import write_atomically
 from lupi.forecasting import TableEvaluation
+from lupi.forecasting.fitted import NETWORKS
 from lupi.report.figures import STYLE
 from lupi.report.write import data_uri
 
 LABELS = {
     "rmse": "error of the mean (RMSE)",
-    "rmse_of_training_mean": "the same, always forecasting the training mean",
     "crps": "CRPS",
     "log_likelihood": "log-likelihood of a value",
     "coverage_50": "in the 50 % interval",
@@ -60,6 +60,7 @@ def write_evaluation(
         num_rows=len(evaluation.truth),
         metrics=list(evaluation.metrics),
         rows=rows,
+        parts=compared(evaluation),
         privileged=evaluation.privileged,
         num_strangers=len(evaluation.forecast.strangers),
         knows_strangers=evaluation.forecast.surprise is not None,
@@ -77,7 +78,36 @@ def as_dictionaries(evaluation: TableEvaluation) -> dict[str, Any]:
         column: {name: value._asdict() for name, value in found.items()}
         for column, found in evaluation.metrics.items()
     }
+    if evaluation.parts:
+        metrics["parts"] = {
+            name: {
+                column: {metric: value._asdict() for metric, value in found.items()}
+                for column, found in part.items()
+            }
+            for name, part in evaluation.parts.items()
+        }
     return metrics | ({"privileged": evaluation.privileged} if evaluation.privileged else {})
+
+
+def compared(evaluation: TableEvaluation) -> list[dict[str, Any]]:
+    """The forecaster beside its networks and plain guesses: error and coverage of each column."""
+    if not evaluation.parts:
+        return []
+    everyone = {"forecaster": evaluation.metrics} | evaluation.parts
+    return [
+        {
+            "name": "its networks alone" if name == NETWORKS else name,
+            "columns": {
+                column: {
+                    "error": _cell(*found["rmse"]),
+                    "crps": _cell(*found["crps"]),
+                    "covers": f"{100 * found['coverage_90'].mean:.0f} %",
+                }
+                for column, found in metrics.items()
+            },
+        }
+        for name, metrics in everyone.items()
+    ]
 
 
 def _cell(mean: float, stderr: float | None) -> str:
