@@ -17,6 +17,7 @@ from benchmarks.limit import measure_limit
 from benchmarks.noise import measure_noise
 from benchmarks.privileged import measure_privileged
 from benchmarks.reading import measure_reading
+from benchmarks.real import measure_real
 from benchmarks.search import measure_search
 from benchmarks.solvers import compare_solvers
 from benchmarks.speed import compare_speed
@@ -36,6 +37,7 @@ PARTS = {
     "amortising": measure_amortising,
     "search": measure_search,
     "privileged": measure_privileged,
+    "real": measure_real,
 }
 
 

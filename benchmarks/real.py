@@ -14,6 +14,7 @@ import numpy as np
 
 import lupi
 from benchmarks.common import HERE
+from lupi.plain import PLAIN
 
 DEVELOPED_ON = {
     "chick-weight": ("chick", "day", "weight"),
@@ -46,11 +47,62 @@ LINES = HERE / "real.jsonl"
 
 
 def measure_real() -> list[dict]:
-    """Every table and division that is not done yet; then all of them."""
+    """Every table and division that is not done yet; then what came of all of them."""
     for name in TABLES:
         for split in range(SPLITS):
             run(name, split)
-    return done()
+    return summary()
+
+
+def summary() -> list[dict]:
+    """Of each table and kind of context: errors and coverage, means over the divisions."""
+    rows = []
+    for name in TABLES:
+        here = [row for row in done() if row["table"] == name]
+        for context in CONTEXTS if here else ():
+            found = [row[context] for row in here]
+
+            def mean(part: str, metric: str, found=found) -> float:
+                return float(np.mean([one[part][metric]["mean"] for one in found]))
+
+            errors = {part: mean(part, "rmse") for part in ("forecaster", *PLAIN)}
+            best = min(PLAIN, key=errors.__getitem__)
+            # Its standard error in each division, over the series that were kept apart.
+            stderrs = [one[best]["rmse"]["stderr"] for one in found]
+            rows.append(
+                {
+                    "table": name,
+                    "kept_apart": name in KEPT_APART,
+                    "series": here[0]["series"],
+                    "divisions": len(here),
+                    "context": context,
+                    "rmse": errors["forecaster"],
+                    "best_plain": best,
+                    "rmse_of_best_plain": errors[best],
+                    "stderr_of_best_plain": float(np.mean(stderrs)),
+                    "coverage_90": mean("forecaster", "coverage_90"),
+                    "coverage_90_of_best_plain": mean(best, "coverage_90"),
+                    "seconds": float(np.mean([row["seconds"] for row in here])),
+                }
+            )
+    return rows
+
+
+def as_table(context: str) -> str:
+    """The rows of one kind of context, as Markdown."""
+    lines = [
+        "| table (series) | RMSE | best plain guess | 90 % covers | that guess |",
+        "|---|---|---|---|---|",
+    ]
+    for row in summary():
+        if row["context"] == context:
+            plain = f"{row['rmse_of_best_plain']:.3g} ± {row['stderr_of_best_plain']:.1g}"
+            lines.append(
+                f"| {row['table']} ({row['series']}) | {row['rmse']:.3g} "
+                f"| {plain}, {row['best_plain']} | {100 * row['coverage_90']:.0f} % "
+                f"| {100 * row['coverage_90_of_best_plain']:.0f} % |"
+            )
+    return "\n".join(lines)
 
 
 def done() -> list[dict]:

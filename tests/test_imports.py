@@ -28,15 +28,19 @@ STAGES: dict[str, set[str]] = {
     "metrics": set(),
     "evaluation": {"prediction", "metrics", "models", "data"},
     "preparation": {"prediction", "inference", "metrics", "models", "data"},
+    "plain": {"models", "data"},
+    "blending": {"prediction", "models", "data"},
     "registry": {"models", "objectives", "inference"},
-    "presets": {"inference", "objectives", "training"},
+    "presets": {"inference", "objectives", "training", "data"},
     "forecasting": {
+        "blending",
         "data",
         "evaluation",
         "inference",
         "metrics",
         "models",
         "objectives",
+        "plain",
         "prediction",
         "preparation",
         "presets",
@@ -110,7 +114,9 @@ MAY_REACH: dict[str, set[str]] = {
     "presets": BASE | {"inference", "objectives", "training", "models", "data"},
     "forecasting": BASE | STAGES["forecasting"] - {"systems"},
     "experiments": BASE | STAGES["experiments"],
-    "report": BASE | STAGES["experiments"] | {"experiments", "forecasting"},
+    "plain": BASE | {"models", "data"},
+    "blending": BASE | {"prediction", "inference", "models", "data"},
+    "report": BASE | STAGES["experiments"] | STAGES["forecasting"] | {"experiments", "forecasting"},
 }
 """What a file of each stage may come to, through whatever it imports and what that imports."""
 

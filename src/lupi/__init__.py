@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from lupi import evaluation, metrics
     from lupi._machinery.environment import compile_small_loops
     from lupi.data import (
+        Contexts,
         Observations,
         SeriesTable,
         Task,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
         num_parameters,
         save_process,
     )
-    from lupi.objectives import Elbo
+    from lupi.objectives import Elbo, Predictive
     from lupi.prediction import predict
     from lupi.registry import Model, get_model
     from lupi.systems import DampedOscillators, LotkaVolterra, Parameter, System, simulate
@@ -62,6 +63,7 @@ _HOMES = {
     "ConditionalProcessSettings": "models",
     "DampedOscillators": "systems",
     "Elbo": "objectives",
+    "Predictive": "objectives",
     "Experiment": "experiments",
     "Forecast": "forecasting",
     "Forecaster": "forecasting",
@@ -86,6 +88,7 @@ _HOMES = {
     "build_process": "models",
     "check_series": "data",
     "compile_small_loops": "_machinery.environment",
+    "Contexts": "data",
     "draw_context": "data",
     "evaluation": "evaluation",
     "evaluate": "forecasting",
@@ -111,6 +114,7 @@ __all__ = [
     "Amortised",
     "ConditionalProcess",
     "ConditionalProcessSettings",
+    "Contexts",
     "DampedOscillators",
     "Elbo",
     "Experiment",
@@ -127,6 +131,7 @@ __all__ = [
     "Observations",
     "Parameter",
     "Prediction",
+    "Predictive",
     "Refined",
     "SeriesTable",
     "System",

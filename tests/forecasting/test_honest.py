@@ -140,6 +140,13 @@ def test_the_command_line_shows_what_a_plain_guess_would_do(tmp_path, capsys):
     assert "Beside plain guesses" in (tmp_path / "e" / "report.html").read_text()
 
 
+def test_beyond_the_training_data_it_knows_ever_less(trained):
+    spans = np.array([1.0, 1.5, 2.0, 4.0, 8.0])
+    std = trained.predict(NEW, 5.0 * spans).std / RUNS[["x", "y"]].std().to_numpy()
+    assert (np.diff(std, axis=0) > 0).all()
+    assert (std[1:] > 0.8 * (spans[1:, None] - 1)).all()
+
+
 def test_each_part_can_be_asked_alone(trained):
     times = np.sort(RUNS["t"].unique())[::7]
     mean = trained.predict(NEW, times, by="mean at that time")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lupi.data.ragged import RaggedTasks
     from lupi.data.reading import check_series, read_series
     from lupi.data.series_table import Columns, SeriesTable
-    from lupi.data.split import SizeRange, Split, draw_context, split_randomly
+    from lupi.data.split import Contexts, SizeRange, Split, draw_context, split_randomly
     from lupi.data.summary import summarise
 
 _HOMES = {
@@ -27,6 +27,7 @@ _HOMES = {
     "Split": "split",
     "Task": "observations",
     "check_series": "reading",
+    "Contexts": "split",
     "draw_context": "split",
     "generate_tasks": "generation",
     "read_series": "reading",
@@ -36,6 +37,7 @@ _HOMES = {
 
 __all__ = [
     "Columns",
+    "Contexts",
     "Observations",
     "Problem",
     "RaggedTasks",
