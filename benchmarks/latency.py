@@ -90,7 +90,7 @@ import numpy as np
 series = lupi.read_series(sys.argv[1], series="series", time="t", observed=["x1", "x2"],
                           privileged="k")
 forecaster = lupi.Forecaster(
-    train={"epochs": 20, "validations": 1}, inference="amortised",
+    train={"epochs": 20, "validations": 1}, inference="amortised", members=1, blend=False,
     process={"hidden_size": 32, "representation_size": 32},
 )
 ends = []
@@ -208,6 +208,8 @@ def _many_series() -> dict[str, float]:
         forecaster = Forecaster(
             train={"epochs": 2},
             inference="amortised",
+            members=1,
+            blend=False,
             process={"hidden_size": 32, "representation_size": 32},
         )
         forecaster.fit(_springs(100, 51, seed=0), progress=False).save(model)
