@@ -117,3 +117,14 @@ def test_a_long_task_costs_no_memory_for_the_others(length):
     assert taken.observations.ys.shape == (1001, length, 2)
     # Padded to the longest they would take 1001 * 200,000 points.
     assert peak < 100 * 1001 * length + 30 * 200_000
+
+
+def test_some_tasks_are_those_and_nothing_else():
+    tasks = ragged(gaps=True)
+    some = tasks.only(np.array([2, 0]))
+    assert some.lengths.tolist() == [1, 3]
+    first, second = take(tasks, [2, 0], 4).observations, take(some, [0, 1], 4).observations
+    np.testing.assert_array_equal(first.ys, second.ys)
+    np.testing.assert_array_equal(first.mask, second.mask)
+    np.testing.assert_array_equal(first.gaps, second.gaps)
+    assert some.privileged.tolist() == [[2], [0]]

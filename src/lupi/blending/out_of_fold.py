@@ -11,12 +11,16 @@ from lupi.blending.blend import fit_weights, which_part
 from lupi.blending.calibration import Calibration, features, fit_calibration, standard_scores
 from lupi.blending.ensemble import Units
 from lupi.data.observations import Observations, Task
+from lupi.data.ragged import RaggedTasks
 from lupi.distributions import NormalMixture
 from lupi.models import AbstractPredictor
 from lupi.prediction import predict_many
 
 QUESTIONS = 384
 """In all, about; at least two of each series and at most `KINDS`, of some of many series."""
+
+MOST_POINTS = 256
+"""Of a series; of a longer one a random choice."""
 
 MOST_SEEN, MOST_HIDDEN = 32, 16
 """Points that a question shows, and points that it asks for."""
@@ -114,7 +118,7 @@ class OutOfFold:
 
     def __init__(
         self,
-        folds: Sequence[tuple[Task, Int[np.ndarray, " task"], Units]],
+        folds: Sequence[tuple[RaggedTasks, Int[np.ndarray, " task"], Units]],
         *,
         key: PRNGKeyArray,
     ):
@@ -127,7 +131,9 @@ class OutOfFold:
         self.asked: list[Questions] = []
         for tasks, labels, _ in folds:
             chosen = np.sort(rng.permutation(len(labels))[:most])
-            self.asked.append(ask(tasks[chosen], labels[chosen], each, rng))
+            length = min(int(tasks.lengths[chosen].max()), MOST_POINTS)
+            some = tasks.take(chosen, length=length, rng=rng)
+            self.asked.append(ask(some, labels[chosen], each, rng))
         hidden = [self._common(asked.hidden, u) for asked, u in self._each()]
         contexts = [self._common(asked.contexts, u)[0] for asked, u in self._each()]
         ts, ys = (np.concatenate(parts) for parts in zip(*hidden, strict=True))

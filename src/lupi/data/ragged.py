@@ -1,6 +1,7 @@
 """Many tasks of different lengths, padded only when some of them are taken."""
 
 import equinox as eqx
+import jax
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -53,14 +54,12 @@ class RaggedTasks(eqx.Module):
             Observations(padded(seen.ts), padded(seen.ys), mask, gaps), self.privileged[chosen]
         )
 
-    def first(self, number: int) -> "RaggedTasks":
-        """The first of the tasks."""
-        offsets = self.offsets[: number + 1]
-        seen = self.observations
-        points = slice(int(offsets[-1]))
-        gaps = None if seen.gaps is None else seen.gaps[points]
-        observations = Observations(seen.ts[points], seen.ys[points], seen.mask[points], gaps)
-        return RaggedTasks(observations, offsets, self.privileged[:number])
+    def only(self, chosen: Int[np.ndarray, " chosen"]) -> "RaggedTasks":
+        """Some of the tasks, in this order."""
+        rows = np.concatenate([np.arange(*self.offsets[i : i + 2]) for i in chosen.tolist()])
+        seen = jax.tree.map(lambda leaf: leaf[rows], self.observations)
+        offsets = np.append(0, np.cumsum(self.lengths[chosen]))
+        return RaggedTasks(seen, offsets, self.privileged[chosen])
 
     def padded(self) -> Task:
         """All of the tasks, padded to the longest."""

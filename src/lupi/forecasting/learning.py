@@ -35,6 +35,9 @@ SECONDS_BETWEEN_CHECKPOINTS = 10.0
 PATIENCE = 10
 """Validations without a better one after which several networks stop learning."""
 
+MOST_VALIDATED = 32
+"""Series of each network that tell when to stop."""
+
 MOST_SERIES = 512
 """That plain guesses are made from."""
 
@@ -86,7 +89,7 @@ def learn(
         "versions": {"lupi": version("lupi"), "jax": version("jax")},
     }
     started = time.monotonic()
-    run = _Run(processes, training, _equally_many(held_out), train, settings, checkpoint, identity)
+    run = _Run(processes, training, _to_validate(held_out), train, settings, checkpoint, identity)
     with show_epochs(train.num_epochs(len(training[0]))) if progress else nullcontext() as show:
         watchers = [watch for watch in (show, on_epoch) if watch is not None]
         state, stopped_by = run.train([key for _, key in keys], watchers)
@@ -152,7 +155,7 @@ def _blend(
     """What members and plain guesses, each without the series it is asked about, say to it."""
     folds = OutOfFold(
         [
-            (tasks.padded(), part.numbers[0], Units.between(common, part.normalisation))
+            (tasks, part.numbers[0], Units.between(common, part.normalisation))
             for tasks, part in zip(held_out, divided, strict=True)
         ],
         key=jax.random.fold_in(root, 2),
@@ -200,10 +203,12 @@ def _alike(tasks: list[RaggedTasks]) -> list[RaggedTasks]:
     return [with_gaps(one) for one in tasks]
 
 
-def _equally_many(tasks: Sequence[RaggedTasks]) -> list[RaggedTasks]:
-    """As many of each as there are of the fewest."""
-    number = min(map(len, tasks))
-    return [one.first(number) for one in tasks]
+def _to_validate(tasks: list[RaggedTasks]) -> list[RaggedTasks]:
+    """As many of each as there are of the fewest; of several networks no more than needed."""
+    if len(tasks) == 1:
+        return tasks
+    number, rng = min(MOST_VALIDATED, *map(len, tasks)), np.random.default_rng(0)
+    return [one.only(np.sort(rng.permutation(len(one))[:number])) for one in tasks]
 
 
 class _Run(NamedTuple):

@@ -12,6 +12,9 @@ from lupi.models import AbstractPredictor, Prediction
 LAGS = 16
 """Time differences at which it is known how far values move."""
 
+MOST_PAIRS = 100_000
+"""Of points that are compared; of more a random choice."""
+
 SMALLEST_STD = 1e-3
 
 
@@ -90,6 +93,9 @@ def _moves(lags, ts, ys, known) -> Float[np.ndarray, " lag"]:
     lag, square = np.concatenate(found), np.concatenate(squares)
     if len(lag) == 0:
         return np.ones(len(lags))
+    if len(lag) > MOST_PAIRS:
+        chosen = np.random.default_rng(0).choice(len(lag), MOST_PAIRS, replace=False)
+        lag, square = lag[chosen], square[chosen]
     # Pairs near to a lag count for it, the nearer the more.
     weights = np.maximum(1e-9, 1 - (LAGS - 1) * np.abs(lag - lags[:, None]))
     return np.sqrt(np.maximum.accumulate(weights @ square / weights.sum(axis=1)))
