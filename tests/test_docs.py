@@ -99,6 +99,7 @@ def test_the_page_of_results_finds_what_a_forecast_loses_against_the_ideal_one()
 
 def test_the_guide_to_new_models_runs_in_at_most_60_lines(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    _train_briefly(monkeypatch, Amortised())
     code, names = python_blocks("docs/new-model.md"), {}
     assert len([line for line in code.splitlines() if line.strip()]) <= 60
     try:
