@@ -89,6 +89,7 @@ def test_the_guide_to_new_systems_runs(tmp_path, monkeypatch):
     assert names["prediction"].mean.shape == (41, 1)
 
 
+@pytest.mark.slow
 def test_the_page_of_results_finds_what_a_forecast_loses_against_the_ideal_one():
     names: dict = {}
     code = python_blocks("docs/results.md").replace("family, times, 100,", "family, times, 20,")
