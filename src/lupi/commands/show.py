@@ -28,5 +28,7 @@ def show(model: Path, /, *, json: Json = False) -> None:
         return
     provenance = dict(header["provenance"])
     told = {name: value for name, value in provenance.items() if name != "out_of_fold"}
-    show_result({"weights": numbers} | header | {"provenance": told}, as_json=False)
+    # Of each network its units, and weights once more: for programs.
+    brief = {name: value for name, value in header.items() if name not in ("members", "parts")}
+    show_result({"weights": numbers} | brief | {"provenance": told}, as_json=False)
     show_out_of_fold(provenance)
