@@ -14,11 +14,12 @@ from lupi.models import Prediction
 WIDTHS = 64
 """Samples over which the uncertainty of the width itself is spread."""
 
-LARGEST = 6.0
-"""Standard scores beyond which one more does not count."""
+LARGEST = 24.0
+"""Standard scores beyond which it does not count how far out a value is."""
 
 FIRM = 4.0
-"""Series that it takes to believe half of a difference between near and far, or few and many."""
+"""How strongly differences between near and far, and between few points and many, are held back:
+as a penalty beside one term for each series, so that many series overcome it."""
 
 
 class Calibration(eqx.Module):
@@ -101,7 +102,7 @@ def fit_calibration(
     number = int(series.max()) + 1
     weights = (1 / np.bincount(series))[series]
     x = features(seen, beyond)
-    squares = np.minimum(np.abs(scores), LARGEST * 4) ** 2
+    squares = np.minimum(np.abs(scores), LARGEST) ** 2
 
     def loss(coefficients):
         log_factors = x @ coefficients

@@ -39,7 +39,6 @@ class Questions(NamedTuple):
 
     series: Int[np.ndarray, " question"]
     """Across all folds."""
-    kind: list[str]
     contexts: Observations
     hidden: Observations
 
@@ -50,13 +49,12 @@ def ask(
     """Some questions of each series: the first third of it, random points, and so on."""
     seen = tasks.observations
     lengths = np.asarray(seen.mask).sum(axis=1)
-    series, kinds, shown, hidden = [], [], [], []
+    series, shown, hidden = [], [], []
     for i in np.flatnonzero(lengths >= 2):
         order = np.flatnonzero(seen.mask[i])
         order = order[np.argsort(np.asarray(seen.ts)[i, order], kind="stable")]
         for j in range(each):
-            kind = KINDS[j % len(KINDS)]
-            chosen = _choose(kind, len(order), j == 0, rng)
+            chosen = _choose(KINDS[j], len(order), j == 0, rng)
             some = np.flatnonzero(chosen)
             others = np.flatnonzero(~chosen)
             if len(some) > MOST_SEEN:
@@ -64,7 +62,6 @@ def ask(
             if len(others) > MOST_HIDDEN:
                 others = np.sort(rng.choice(others, MOST_HIDDEN, replace=False))
             series.append(i)
-            kinds.append(kind)
             shown.append(order[some])
             hidden.append(order[others])
 
@@ -77,9 +74,8 @@ def ask(
         ts, ys = np.asarray(seen.ts)[rows, index], np.asarray(seen.ys)[rows, index]
         return Observations(ts, ys, real, gaps)
 
-    return Questions(
-        labels[np.array(series, int)], kinds, taken(shown, MOST_SEEN), taken(hidden, MOST_HIDDEN)
-    )
+    chosen = np.array(series, int)
+    return Questions(labels[chosen], taken(shown, MOST_SEEN), taken(hidden, MOST_HIDDEN))
 
 
 def _choose(

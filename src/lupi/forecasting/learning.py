@@ -222,6 +222,10 @@ class _Run(NamedTuple):
     checkpoint: str | os.PathLike | None
     identity: dict[str, Any]
 
+    def _is_over(self, state: TrainingState) -> bool:
+        """Whether several networks have learnt what they can."""
+        return len(self.processes) > 1 and is_stale(state.histories, patience=PATIENCE)
+
     def train(self, keys, watchers) -> tuple[TrainingState, BaseException | None]:
         """The last good state of training, and what stopped it before the end, if anything."""
         state, saved, path = None, time.monotonic(), self.checkpoint
@@ -230,6 +234,8 @@ class _Run(NamedTuple):
         if path is not None:
             like = begin(self.processes, settings, len(self.training[0]), len(self.validation[0]))
             state = load_checkpoint(path, like, identity=self.identity)
+        if state is not None and self._is_over(state):
+            return state, None
         epochs = train_epochs(
             self.processes,
             self.training,
@@ -251,7 +257,7 @@ class _Run(NamedTuple):
                 ):
                     save_checkpoint(path, state, identity=self.identity)
                     saved = time.monotonic()
-                if len(keys) > 1 and is_stale(state.histories, patience=PATIENCE):
+                if self._is_over(state):
                     break
         except (KeyboardInterrupt, UserError) as stopped_by:
             if state is None:
