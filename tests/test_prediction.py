@@ -28,7 +28,7 @@ def test_predict_has_no_argument_for_privileged_information():
         "num_samples",
         "key",
     }
-    assert set(Observations.__dataclass_fields__) == {"ts", "ys", "mask", "gaps"}
+    assert set(Observations.__dataclass_fields__) == {"ts", "ys", "mask", "gaps", "inputs"}
 
 
 def test_the_privileged_parts_have_no_say_in_a_prediction(lupi, observations, prediction):

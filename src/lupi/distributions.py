@@ -112,6 +112,18 @@ class AbstractNormalMixture(eqx.Module):
         number = self.means.shape[-3]
         return Normal(self.mean, self.means.std(axis=-3, ddof=1 if number > 1 else 0))
 
+    def part(self, some: slice) -> "AbstractNormalMixture":
+        """Those of some series, as NumPy arrays."""
+        return NormalMixture(np.asarray(self.means[some]), np.asarray(self.scales[some]))
+
+    def component_log_densities(
+        self, values: Float[np.ndarray, "*series time observed"]
+    ) -> Float[np.ndarray, "*series component time observed"]:
+        """The logarithm of the density of each component at each value."""
+        means, scales = np.asarray(self.means, float), np.asarray(self.scales, float)
+        distance = (np.expand_dims(values, -3) - means) / scales
+        return -0.5 * distance**2 - np.log(np.sqrt(2 * np.pi) * scales)
+
     def log_density(
         self, values: Float[AnyArray, "*series time observed"]
     ) -> Float[AnyArray, "*series time observed"]:

@@ -70,7 +70,7 @@ def predict(
     with jax.ensure_compile_time_eval():  # also where a traced function closes over everything
         (prediction,) = predict_in_parts(
             predictor,
-            jax.tree.map(lambda leaf: pad(np.asarray(leaf), SMALLEST_CONTEXT)[None], context),
+            _padded(context),
             pad(ts, SMALLEST_TIMES)[None],
             num_samples=padded_size(num_samples, SMALLEST_SAMPLES),
             horizon=horizon,
@@ -82,6 +82,12 @@ def predict(
     )
     findings = first_samples(prediction.findings, num_samples)
     return Prediction(ts, means, scales, noise_key, jax.tree.map(lambda leaf: leaf[0], findings))
+
+
+def _padded(context: Observations) -> Observations:
+    """One of many contexts, and the only one."""
+    padded = context.map_points(lambda leaf: pad(np.asarray(leaf), SMALLEST_CONTEXT))
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[None], padded)
 
 
 class Part(NamedTuple):
@@ -136,7 +142,7 @@ def _without_room(contexts: Observations | Task) -> Observations | Task:
     if room >= mask.shape[1]:
         return contexts
     series, first = np.arange(len(mask))[:, None], np.argsort(~mask, axis=1, kind="stable")
-    seen = jax.tree.map(lambda leaf: np.asarray(leaf)[series, first[:, :room]], seen)
+    seen = seen.map_points(lambda leaf: np.asarray(leaf)[series, first[:, :room]])
     return Task(seen, contexts.privileged) if isinstance(contexts, Task) else seen
 
 

@@ -244,6 +244,8 @@ def _ask(seen: Observations, size: int, number: int, rng: np.random.Generator) -
     def taken(some: slice) -> Observations:
         rows, columns = series[:, None], points[:, some]
         gaps = None if seen.gaps is None else seen.gaps[rows, columns]
-        return Observations(seen.ts[rows, columns], seen.ys[rows, columns], real[:, some], gaps)
+        ts, ys = seen.ts[rows, columns], seen.ys[rows, columns]
+        inputs = jax.tree.map(lambda leaf: leaf[series], seen.inputs)
+        return Observations(ts, ys, real[:, some], gaps, inputs)
 
     return _Questions(series, taken(slice(room)), taken(slice(room, None)))

@@ -259,7 +259,7 @@ TABLE = [
     Bad(
         "privileged changes",
         csv(GOOD.replace("b,1,4,8,8", "b,1,4,8,9")),
-        r"column 'k', series 'b', row 4: expected one value.*got 8\.0 in row 3 and 9\.0 here",
+        r"column 'k', series 'b', row 4: expected one value.*got '8' in row 3 and '9' here",
     ),
     Bad(
         "series twice in the privileged table",

@@ -70,7 +70,8 @@ def _is_module(hint: Any) -> bool:
 
 
 def _checked(name: str, array: np.ndarray, hint: Any, sizes: dict[str, int]) -> np.ndarray:
-    dimensions = (typing.get_args(hint) or (hint,))[0].dim_str.split()
+    names = (typing.get_args(hint) or (hint,))[0].dim_str.split()
+    dimensions = [one for one in names if not one.startswith("*")]  # of one, not of many
     if array.ndim != len(dimensions):
         raise _UnfitError(f"expected {len(dimensions)} dimensions at {name}, found {array.ndim}")
     for dimension, size in zip(dimensions, array.shape, strict=True):

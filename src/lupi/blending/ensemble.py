@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
+from lupi.data.inputs import Inputs
 from lupi.data.normalisation import Normalisation
 from lupi.data.observations import Observations
 from lupi.distributions import AnyArray, Normal
@@ -22,6 +23,7 @@ class Units(eqx.Module):
     """What to add, and then to multiply by."""
     observed: Float[AnyArray, "2 observation"]
     privileged: Float[AnyArray, "2 privileged"]
+    known: Float[AnyArray, "2 known"]
 
     @classmethod
     def between(cls, outer: Normalisation, inner: Normalisation) -> "Units":
@@ -36,6 +38,7 @@ class Units(eqx.Module):
             affine(("time_start", "time_scale")),
             affine(("observed_mean", "observed_scale")),
             affine(("privileged_mean", "privileged_scale")),
+            affine(("known_mean", "known_scale")),
         )
 
 
@@ -64,7 +67,11 @@ class InUnits(AbstractPredictor):
         units = self.units
         shift, scale = units.observed
         inner = Observations(
-            self._times(context.ts), (context.ys + shift) * scale, context.mask, context.gaps
+            self._times(context.ts),
+            (context.ys + shift) * scale,
+            context.mask,
+            context.gaps,
+            self._inputs(context.inputs),
         )
         how: dict[str, Any] = {"num_samples": num_samples, "horizon": horizon, "key": key}
         if privileged is not None:
@@ -81,6 +88,12 @@ class InUnits(AbstractPredictor):
     def _times(self, times):
         shift, scale = self.units.time
         return jnp.maximum((jnp.asarray(times) + shift) * scale, 0.0)
+
+    def _inputs(self, inputs: Inputs | None) -> Inputs | None:
+        if inputs is None:
+            return None
+        (to_time, of_time), (shift, scale) = self.units.time, self.units.known
+        return Inputs((inputs.ts + to_time) * of_time, (inputs.values + shift) * scale)
 
     def _findings(self, findings: Findings | None) -> Findings | None:
         if findings is None or findings.privileged is None:

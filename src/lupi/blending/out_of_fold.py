@@ -10,7 +10,9 @@ from jaxtyping import Bool, Int, PRNGKeyArray
 from lupi.blending.blend import fit_weights, which_part
 from lupi.blending.calibration import Calibration, features, fit_calibration, standard_scores
 from lupi.blending.ensemble import Units
+from lupi.data.normalisation import Normalisation
 from lupi.data.observations import Observations, Task
+from lupi.data.original_units import in_original_units
 from lupi.data.ragged import RaggedTasks
 from lupi.distributions import NormalMixture
 from lupi.models import AbstractPredictor
@@ -72,7 +74,8 @@ def ask(
         rows = np.array(series, int)[:, None]
         gaps = None if seen.gaps is None else np.asarray(seen.gaps)[rows, index]
         ts, ys = np.asarray(seen.ts)[rows, index], np.asarray(seen.ys)[rows, index]
-        return Observations(ts, ys, real, gaps)
+        inputs = jax.tree.map(lambda leaf: leaf[rows[:, 0]], seen.inputs)
+        return Observations(ts, ys, real, gaps, inputs)
 
     chosen = np.array(series, int)
     return Questions(labels[chosen], taken(shown, MOST_SEEN), taken(hidden, MOST_HIDDEN))
@@ -102,7 +105,7 @@ class Judged(NamedTuple):
     """How predictions did on what their predictor had not seen; each series counts as one."""
 
     rmse: list[float]
-    """Of each observed quantity, in common units."""
+    """Of each observed quantity, in original units."""
     log_likelihood: float
     """Of a value, in common units."""
     crps: float
@@ -115,10 +118,12 @@ class OutOfFold:
     def __init__(
         self,
         folds: Sequence[tuple[RaggedTasks, Int[np.ndarray, " task"], Units]],
+        common: Normalisation,
         *,
         key: PRNGKeyArray,
     ):
         """`folds`: series left out, their numbers, and from common units to those of the fold."""
+        self.common = common
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         total = sum(len(labels) for _, labels, _ in folds)
         each = int(np.clip(QUESTIONS // max(total, 1), 2, len(KINDS)))
@@ -201,7 +206,9 @@ class OutOfFold:
     def judge(self, mixture: NormalMixture) -> Judged:
         """How good the answers are."""
         there, weights = ~np.isnan(self.values), self.weights / self.weights.sum()
-        squares = np.where(there, (np.asarray(mixture.mean) - self.values) ** 2, 0.0)
+        means = np.asarray(in_original_units(mixture, self.common).mean)
+        errors = means - self.common.to_original_values(self.values)
+        squares = np.where(there, errors**2, 0.0)
         of_columns = weights.sum(axis=(0, 1))
         rmse = np.sqrt((weights * squares).sum(axis=(0, 1)) / np.maximum(of_columns, 1e-12))
 

@@ -51,7 +51,10 @@ def evaluate(
         series=columns.series,
         time=columns.time,
         observed=columns.observed,
-        privileged=[name for name in columns.privileged if name in column_names(file)],
+        privileged=[name for name in columns.privileged_sources if name in column_names(file)],
+        known=columns.known,
+        events=columns.events,
+        categories=columns.categories,
         training=False,
         min_points=2,
     )

@@ -30,6 +30,18 @@ class ColumnOptions:
         The columns known of past runs only.
     privileged_table
         A second file with the privileged columns, one row for each run.
+    known
+        The columns known of new runs too, such as a dose or a temperature that is set: one value
+        for a run, or a course.
+    events
+        Known columns of amounts at single times, such as doses, which add up.
+    categories
+        Known and privileged columns of numbers that stand for kinds; columns of text always do.
+    positive
+        The observed columns that are 0 or more, counts too.
+    limits
+        What values of an observed column lie between, such as --limits.share 0:1, or 0: for a
+        lower limit only.
     units
         The unit of a column, such as --units.x1 m.
     """
@@ -39,6 +51,11 @@ class ColumnOptions:
     series: str | None = None
     privileged: Names = ()
     privileged_table: str | None = None
+    known: Names = ()
+    events: Names = ()
+    categories: Names = ()
+    positive: Names = ()
+    limits: dict[str, str] | None = None
     units: dict[str, str] | None = None
 
     def as_arguments(self) -> dict[str, Any]:
@@ -49,8 +66,25 @@ class ColumnOptions:
             "observed": split_names(self.observed),
             "privileged": split_names(self.privileged),
             "privileged_table": self.privileged_table,
+            "known": split_names(self.known),
+            "events": split_names(self.events),
+            "categories": split_names(self.categories),
+            "positive": split_names(self.positive),
+            "limits": {name: _ends(name, text) for name, text in (self.limits or {}).items()},
             "units": self.units,
         }
+
+
+def _ends(name: str, text: str) -> tuple[float | None, float | None]:
+    """A lower and an upper limit, with a colon between them; one may be left out."""
+    try:
+        lower, upper = (float(end) if end else None for end in text.split(":"))
+    except ValueError:
+        raise UserError(
+            f"--limits.{name}: expected two numbers with a colon between them, such as 0:1 or 0:, "
+            f"got {text!r}."
+        ) from None
+    return lower, upper
 
 
 def refuse_overwriting(out: Path, source: str) -> None:

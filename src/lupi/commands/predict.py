@@ -21,7 +21,8 @@ def predict(
     seed: int = 0,
     plot: Path | None = None,
     systems: Path | None = None,
-    known: dict[str, float] | None = None,
+    known: dict[str, str] | None = None,
+    privileged: dict[str, float] | None = None,
     json: Json = False,
 ) -> None:
     """Forecast new runs from a few observations.
@@ -51,7 +52,10 @@ def predict(
         A file for what was found of each run: its privileged values as far as the observations tell
         them, and its surprise (.csv, .parquet or .nc).
     known
-        A privileged value that is known of the new runs all the same, such as --known.k 0.5.
+        A value that training knew of new runs too, of all runs here, such as --known.dose 3; where
+        it differs between runs, or changes, it is a column of the observations.
+    privileged
+        A privileged value that is known of the new runs all the same, such as --privileged.k 0.5.
     json
         Print JSON for programs.
     """
@@ -69,7 +73,12 @@ def predict(
         check_suffix(systems)
         refuse_overwriting(systems, str(out))
     forecast = load(model).predict(
-        observations, _parse(times), privileged=known, num_samples=samples, seed=seed
+        observations,
+        _parse(times),
+        known=None if known is None else {name: _value(text) for name, text in known.items()},
+        privileged=privileged,
+        num_samples=samples,
+        seed=seed,
     )
     write_table(out, forecast.to_dataframe(coverage=coverage))
     result = {"file": str(out), "series": len(forecast), "rows": len(forecast.times)}
@@ -113,6 +122,14 @@ def _describe(forecast, coverage: float) -> None:
             markup=False,
             style="yellow",
         )
+
+
+def _value(text: str) -> float | str:
+    """A number, or else a category."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _parse(times: str | None):

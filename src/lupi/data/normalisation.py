@@ -1,9 +1,14 @@
 """From original units to the model's and back."""
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float, Int
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
+from lupi.data.inputs import Inputs
+from lupi.data.known import KNOTS, Known, expanded_names
+from lupi.data.limits import Limit
 from lupi.data.observations import Observations
 from lupi.data.ragged import RaggedTasks
 from lupi.data.series_table import SeriesTable
@@ -18,7 +23,7 @@ class Normalisation(BaseModel):
     """Shifts and scales, from the training series alone.
 
     Times go to [0, 1], with a margin before the first; observed and privileged columns go to mean 0
-    and standard deviation 1.
+    and standard deviation 1, observed ones with limits as numbers without.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -31,6 +36,13 @@ class Normalisation(BaseModel):
     observed_scale: tuple[float, ...]
     privileged_mean: tuple[float, ...]
     privileged_scale: tuple[float, ...]
+    limits: tuple[Limit | None, ...] = ()
+    """Of the observed columns; empty where none has any."""
+    known_mean: tuple[float, ...] = ()
+    known_scale: tuple[float, ...] = ()
+    """Of what is known of new series too; categories stay 0 and 1."""
+    num_knots: int = Field(default=1, ge=1, le=KNOTS)
+    """Of its path: 1 where nothing changes within a series."""
 
     @classmethod
     def of(cls, table: SeriesTable, *, some: bool = False) -> "Normalisation":
@@ -51,12 +63,17 @@ class Normalisation(BaseModel):
         start = first - MARGIN * (last - first)
         if start < 0 <= first:
             start = 0.0
+        limits = tuple(table.columns.limits.get(name) for name in table.columns.observed)
+        limits = limits if any(limits) else ()
+        values = _each(limits, "without", table.values)
         return cls(
             time_start=start,
             time_scale=last - start,
             own_clock=own_clock,
-            **_statistics("observed", table.values, table.columns.observed, some),
+            limits=limits,
+            **_statistics("observed", values, table.columns.observed, some),
             **_statistics("privileged", table.privileged, table.columns.privileged, some),
+            **_of_known(table),
         )
 
     def to_model_times(self, times, start):
@@ -70,20 +87,50 @@ class Normalisation(BaseModel):
 
     def to_model_values(self, values):
         """Observed values as the model sees them."""
-        return (values - np.array(self.observed_mean)) / np.array(self.observed_scale)
+        numbers = _each(self.limits, "without", values)
+        return (numbers - np.array(self.observed_mean)) / np.array(self.observed_scale)
 
     def to_model_privileged(self, values):
         """Privileged values as the model sees them; a table without any has none."""
         mean, scale = np.array(self.privileged_mean), np.array(self.privileged_scale)
         return (values - mean) / scale if values.shape[1] else np.zeros((len(values), mean.size))
 
+    def to_inputs(self, known: Known | None, starts: Float[np.ndarray, " series"]) -> Inputs | None:
+        """What is known of series that began at `starts`, as the model sees it."""
+        if known is None:
+            return None
+        times, values = known.arrays(self.num_knots)
+        values = (values - np.array(self.known_mean)) / np.array(self.known_scale)
+        ts = self.to_model_times(times, starts[:, None])
+        return Inputs(ts.astype(np.float32), values.astype(np.float32))
+
     def to_original_values(self, values):
         """Observed values of the model in original units."""
-        return values * np.array(self.observed_scale) + np.array(self.observed_mean)
+        numbers = values * np.array(self.observed_scale) + np.array(self.observed_mean)
+        return _each(self.limits, "within", numbers)
+
+    def log_slopes(self, values):
+        """The logarithm of how fast the model's number grows with each observed value."""
+        slopes = np.broadcast_to(-np.log(np.array(self.observed_scale)), np.shape(values)).copy()
+        for j, limit in enumerate(self.limits):
+            if limit is not None:
+                slopes[..., j] += limit.log_slope(values[..., j])
+        return slopes
 
     def to_original_privileged(self, values):
         """Privileged values of the model in original units."""
         return values * np.array(self.privileged_scale) + np.array(self.privileged_mean)
+
+
+def _each(limits: tuple[Limit | None, ...], way: str, values):
+    """Observed columns, those with limits taken one way or the other."""
+    if not limits:
+        return values
+    found = np.array(values, float)
+    for j, limit in enumerate(limits):
+        if limit is not None:
+            found[..., j] = getattr(limit, way)(found[..., j])
+    return found
 
 
 def within_span(table: SeriesTable, normalisation: Normalisation) -> SeriesTable:
@@ -113,6 +160,21 @@ def _statistics(
     }
 
 
+def _of_known(table: SeriesTable) -> dict[str, Any]:
+    """Mean and scale of what is known of new series too, over series and knots."""
+    known = table.known
+    if known is None:
+        return {}
+    names = expanded_names(table.columns.known, table.columns.categories)
+    kinds = np.array([name not in table.columns.known for name in names])
+    mean, scale = known.values.mean(axis=0), known.values.std(axis=0)
+    return {
+        "known_mean": tuple(np.where(kinds, 0.0, mean).tolist()),
+        "known_scale": tuple(np.where(kinds | (scale == 0), 1.0, scale).tolist()),
+        "num_knots": KNOTS if known.varies else 1,
+    }
+
+
 def to_tasks(
     table: SeriesTable,
     normalisation: Normalisation,
@@ -131,7 +193,8 @@ def to_tasks(
     seen = Observations(
         ts.astype(np.float32), ys.astype(np.float32), gaps=missing if missing.any() else None
     )
-    return RaggedTasks(seen, table.offsets, privileged.astype(np.float32))
+    inputs = normalisation.to_inputs(table.known, starts)
+    return RaggedTasks(seen, table.offsets, privileged.astype(np.float32), inputs)
 
 
 def series_starts(table: SeriesTable) -> Float[np.ndarray, " series"]:

@@ -5,6 +5,7 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
+from lupi.data.inputs import Inputs
 from lupi.data.observations import Observations, Task
 
 
@@ -17,6 +18,8 @@ class RaggedTasks(eqx.Module):
     observations: Observations
     offsets: Int[np.ndarray, " boundary"]
     privileged: Float[np.ndarray, "task privileged"]
+    inputs: Inputs | None = None
+    """Of each task."""
 
     def __len__(self) -> int:
         """How many tasks there are."""
@@ -50,16 +53,21 @@ class RaggedTasks(eqx.Module):
 
         seen = self.observations
         gaps = None if seen.gaps is None else padded(seen.gaps)
+        inputs = self._inputs_of(chosen)
         return Task(
-            Observations(padded(seen.ts), padded(seen.ys), mask, gaps), self.privileged[chosen]
+            Observations(padded(seen.ts), padded(seen.ys), mask, gaps, inputs),
+            self.privileged[chosen],
         )
+
+    def _inputs_of(self, chosen: Int[np.ndarray, " chosen"]) -> Inputs | None:
+        return jax.tree.map(lambda leaf: leaf[chosen], self.inputs)
 
     def only(self, chosen: Int[np.ndarray, " chosen"]) -> "RaggedTasks":
         """Some of the tasks, in this order."""
         rows = np.concatenate([np.arange(*self.offsets[i : i + 2]) for i in chosen.tolist()])
         seen = jax.tree.map(lambda leaf: leaf[rows], self.observations)
         offsets = np.append(0, np.cumsum(self.lengths[chosen]))
-        return RaggedTasks(seen, offsets, self.privileged[chosen])
+        return RaggedTasks(seen, offsets, self.privileged[chosen], self._inputs_of(chosen))
 
     def padded(self) -> Task:
         """All of the tasks, padded to the longest."""

@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
-from lupi.data.parsing import Complaint, Labels, parse_labels, parse_numbers, parse_times
+from lupi.data.known import expanded_names
+from lupi.data.limits import as_limits
+from lupi.data.parsing import Complaint, Labels, parse_labels, parse_times
 from lupi.data.problems import Problem, Problems, listed, raise_problems, shown
+from lupi.data.reading_known import Categories, find_categories, read_columns, read_known
 from lupi.data.series_table import Columns, SeriesTable, original_times
 from lupi.data.sources import UnreadableError, file_name, open_source
 
@@ -21,6 +24,11 @@ def read_series(
     observed: str | Sequence[str],
     privileged: str | Sequence[str] = (),
     privileged_table: Any = None,
+    known: str | Sequence[str] = (),
+    events: str | Sequence[str] = (),
+    categories: Categories = (),
+    positive: str | Sequence[str] = (),
+    limits: Mapping[str, tuple[float | None, float | None]] | None = None,
     units: Mapping[str, str] | None = None,
     min_points: int = 1,
     training: bool = True,
@@ -42,7 +50,16 @@ def read_series(
     the same series and time are merged if they agree. Times are numbers or dates; dates become
     seconds since 1970 UTC. Privileged columns have one value for each series, in every row or in
     some; with a `privileged_table`, any source with one row for each series, they all come from
-    there. Without `series`, all rows are one series. `units` of columns, by name, label forecasts;
+    there. Without `series`, all rows are one series.
+
+    `known` columns are known of new series too, whatever is observed of them: one value for a
+    series (a dose, a weight, a group), or a course (an input that is set or forecast), at any rows,
+    those without an observed value too. `events` are such columns whose values are amounts at
+    single times, which add up. Known and privileged columns of text hold categories, and so do
+    those that `categories` names. `positive` observed columns are 0 or more (counts too), those in
+    `limits` lie between a lower and an upper number, one of which may be None; so do forecasts.
+
+    `units` of columns, by name, label forecasts;
     those that a NetCDF file or a Dataset says in attributes are taken where none are given.
 
     Raises `UserError` with the first problem; `check_series` gives them all. `training=False` takes
@@ -59,6 +76,11 @@ def read_series(
         observed=observed,
         privileged=privileged,
         privileged_table=privileged_table,
+        known=known,
+        events=events,
+        categories=categories,
+        positive=positive,
+        limits=limits,
         units=units,
         min_points=min_points,
         training=training,
@@ -76,6 +98,11 @@ def check_series(
     observed: str | Sequence[str],
     privileged: str | Sequence[str] = (),
     privileged_table: Any = None,
+    known: str | Sequence[str] = (),
+    events: str | Sequence[str] = (),
+    categories: Categories = (),
+    positive: str | Sequence[str] = (),
+    limits: Mapping[str, tuple[float | None, float | None]] | None = None,
     units: Mapping[str, str] | None = None,
     min_points: int = 1,
     training: bool = True,
@@ -90,7 +117,10 @@ def check_series(
         time=time,
         observed=_names(observed),
         privileged=_names(privileged),
+        known=tuple(dict.fromkeys([*_names(known), *_names(events)])),
+        events=_names(events),
         units=dict(units or {}),
+        limits=as_limits(positive, limits, _names(observed)),
     )
     problems = Problems(file_name(source))
     extra_problems = Problems(file_name(privileged_table))
@@ -99,7 +129,7 @@ def check_series(
         return None, problems.found
 
     label = () if series is None else (series,)
-    wanted = [*label, time, *columns.observed]
+    wanted = [*label, time, *columns.observed, *columns.known]
     if privileged_table is None:
         frame, said = _load(source, [*wanted, *columns.privileged], series, problems)
         extra = None
@@ -111,14 +141,21 @@ def check_series(
             return None, problems.found + extra_problems.found
     if frame is None:
         return None, problems.found + extra_problems.found
-    columns = columns.model_copy(update={"units": said | columns.units})
+    found = find_categories(frame, columns.known, categories, problems)
+    found |= find_categories(
+        frame if extra is None else extra, columns.privileged, categories, problems
+    )
+    columns = columns.model_copy(update={"units": said | columns.units, "categories": found})
 
     labels = _read_labels(frame, columns, problems)
     if extra is None:
-        known = _privileged_in_rows(frame, labels, columns, problems)
+        values = _privileged_in_rows(frame, labels, columns, problems)
     else:
-        known = _privileged_in_table(extra, labels, columns, extra_problems)
-    table = _read_series(frame, labels, known, columns, min_points, problems)
+        values = _privileged_in_table(extra, labels, columns, extra_problems)
+    columns = columns.model_copy(
+        update={"privileged": expanded_names(columns.privileged, columns.categories)}
+    )
+    table = _read_series(frame, labels, values, columns, min_points, problems)
     if table is not None and training:
         _check_varied(table, problems, extra_problems if extra is not None else problems)
     return table, problems.found + extra_problems.found
@@ -145,6 +182,7 @@ def _check_roles(columns: Columns, min_points: int, second_table: bool, problems
         ("time", (columns.time,)),
         ("observed", columns.observed),
         ("privileged", columns.privileged),
+        ("known", columns.known),
     ):
         for name in names:
             if name in roles:
@@ -227,18 +265,6 @@ def _complain(name: str, complaints: list[Complaint], column: Any, problems: Pro
         problems.add_rows(name, complaint.rows, column.array, complaint.expected, complaint.advice)
 
 
-def _read_numbers(
-    frame: Any, names: Sequence[str], problems: Problems
-) -> Float64[np.ndarray, "row column"]:
-    """Columns as numbers, NaN where there is none."""
-    numbers = np.empty((len(frame), len(names)))
-    for position, name in enumerate(names):
-        parsed = parse_numbers(frame[name])
-        _complain(name, parsed.complaints, frame[name], problems)
-        numbers[:, position] = parsed.values
-    return _canonical(numbers)
-
-
 def _canonical(numbers: np.ndarray) -> np.ndarray:
     """One zero and one NaN: equal contents are then equal bytes, and so equal fingerprints."""
     numbers += 0.0
@@ -250,26 +276,27 @@ def _privileged_in_rows(
     frame: Any, labels: Labels, columns: Columns, problems: Problems
 ) -> Float64[np.ndarray, "series privileged"]:
     """What the rows of each series say of it, if they agree."""
-    known = np.full((len(labels.labels), len(columns.privileged)), np.nan)
-    for position, name in enumerate(columns.privileged):
-        values = _read_numbers(frame, [name], problems)[:, 0]
-        lowest, highest = _extremes(values, labels)
-        known[:, position] = lowest
-        changes = highest > lowest
+    known = []
+    for name in columns.privileged:
+        numbers = _canonical(read_columns(frame, [name], columns.categories, problems))
+        extremes = [_extremes(values, labels) for values in numbers.T]
+        known += [lowest for lowest, _ in extremes]
+        changes = np.any([highest > lowest for lowest, highest in extremes], axis=0)
         if changes.any():
             series = int(np.argmax(changes))
-            rows = np.flatnonzero((labels.codes == series) & ~np.isnan(values))
-            row = rows[np.argmax(values[rows] != values[rows[0]])]
+            rows = np.flatnonzero((labels.codes == series) & ~np.isnan(numbers).any(axis=1))
+            row = rows[np.argmax((numbers[rows] != numbers[rows[0]]).any(axis=1))]
+            first, other = (frame[name].array[i] for i in (rows[0], row))
             problems.add(
-                f"expected one value for the whole series, got {shown(values[rows[0]])} in row "
-                f"{rows[0] + 1} and {shown(values[row])} here{_and_more(changes, 'series')}: a "
+                f"expected one value for the whole series, got {shown(first)} in row "
+                f"{rows[0] + 1} and {shown(other)} here{_and_more(changes, 'series')}: a "
                 "privileged column must not change within a series; observe it instead, or "
                 "correct it.",
                 column=name,
                 series=problems.series_at(int(row)),
                 row=int(row) + 1,
             )
-    return known
+    return np.stack(known, axis=1) if known else np.zeros((len(labels.labels), 0))
 
 
 def _extremes(values: np.ndarray, labels: Labels) -> tuple[np.ndarray, np.ndarray]:
@@ -296,7 +323,7 @@ def _privileged_in_table(
 
     assert columns.series is not None
     there = _read_labels(extra, columns, problems)
-    values = _read_numbers(extra, columns.privileged, problems)
+    values = _canonical(read_columns(extra, columns.privileged, columns.categories, problems))
     problems.add_rows(
         columns.series,
         there.codes < 0,
@@ -341,7 +368,11 @@ def _read_series(
     times = parse_times(frame[columns.time])
     _complain(columns.time, times.complaints, frame[columns.time], problems)
     columns = columns.model_copy(update={"datetime": times.datetime, "timezone": times.timezone})
-    values = _read_numbers(frame, columns.observed, problems)
+    values = _canonical(read_columns(frame, columns.observed, {}, problems))
+    paths = None
+    if columns.known:
+        paths = read_known(frame, labels, times.values + 0.0, columns, problems)
+    columns = _suit_limits(frame, values, columns, problems)
 
     present = ~np.isnan(values).all(axis=1)
     timeless = np.isnan(times.values)
@@ -384,7 +415,7 @@ def _read_series(
 
     lengths = np.bincount(codes, minlength=len(labels.labels)).astype(np.int64)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-    table = SeriesTable(columns, labels.labels, offsets, sorted_times, values, known)
+    table = SeriesTable(columns, labels.labels, offsets, sorted_times, values, known, paths)
     short = lengths < min_points
     if short.any():
         first = int(np.argmax(short))
@@ -394,6 +425,18 @@ def _read_series(
             series=None if columns.series is None else str(labels.labels[first]),
         )
     return table if lengths.all() else table[lengths > 0]
+
+
+def _suit_limits(frame: Any, values: np.ndarray, columns: Columns, problems: Problems) -> Columns:
+    """The columns, with limits that have room for what lies at them; what lies beyond is wrong."""
+    suited = {}
+    for name, limit in columns.limits.items():
+        numbers = values[:, columns.observed.index(name)]
+        broken = limit.broken(numbers)
+        advice = "correct it, or leave the limit out"
+        problems.add_rows(name, broken, frame[name].array, f"a value of {limit}", advice)
+        suited[name] = limit.suited_to(numbers[~broken])
+    return columns.model_copy(update={"limits": suited})
 
 
 def _merge(

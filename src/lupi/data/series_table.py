@@ -9,6 +9,8 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64, Shaped
 from pydantic import BaseModel, ConfigDict
 
+from lupi.data.known import Known
+from lupi.data.limits import Limit
 from lupi.errors import UserError
 
 if TYPE_CHECKING:
@@ -25,12 +27,29 @@ class Columns(BaseModel):
     time: str
     observed: tuple[str, ...]
     privileged: tuple[str, ...] = ()
+    """As columns of numbers: of one of categories a column for each, such as `kind=a`."""
+    known: tuple[str, ...] = ()
+    """Known of new series too, whatever is observed of them."""
+    events: tuple[str, ...] = ()
+    """Those of them that are amounts at single times, such as doses, and add up."""
+    categories: dict[str, tuple[str, ...]] = {}
+    """Of known and privileged columns that hold any."""
     datetime: bool = False
     """Whether the times were dates; they are then held as seconds since 1970, UTC."""
     timezone: str | None = None
     """Of dates that had one; those without are taken for UTC."""
     units: dict[str, str] = {}
     """Of columns, where they were given; for labels only."""
+    limits: dict[str, Limit] = {}
+    """Of observed columns that cannot be just any number."""
+
+    @property
+    def privileged_sources(self) -> tuple[str, ...]:
+        """The privileged columns as a table has them."""
+        of_kinds = {
+            f"{name}={kind}": name for name, kinds in self.categories.items() for kind in kinds
+        }
+        return tuple(dict.fromkeys(of_kinds.get(name, name) for name in self.privileged))
 
     def with_unit(self, name: str) -> str:
         """The name of a column with its unit."""
@@ -55,6 +74,8 @@ class SeriesTable:
     """NaN is a gap; every row has at least one value."""
     privileged: Float64[np.ndarray, "series privileged"]
     """NaN where it is not known."""
+    known: Known | None = None
+    """What is known of new series too; none without such columns."""
 
     def __len__(self) -> int:
         """How many series there are."""
@@ -78,6 +99,7 @@ class SeriesTable:
             self.times[rows],
             self.values[rows],
             self.privileged[chosen],
+            None if self.known is None else self.known[chosen],
         )
 
     def rows(self, chosen: Bool[np.ndarray, " row"]) -> "SeriesTable":
@@ -92,6 +114,7 @@ class SeriesTable:
             self.times[chosen],
             self.values[chosen],
             self.privileged[kept],
+            None if self.known is None else self.known[np.flatnonzero(kept)],
         )
 
     def to_dataframe(self) -> "pd.DataFrame":
@@ -115,7 +138,10 @@ class SeriesTable:
         """A sha256 of the columns, labels and numbers, whatever order the rows came in."""
         digest = hashlib.sha256(self.columns.model_dump_json().encode())
         digest.update(json.dumps(self.labels.tolist()).encode())
-        for array in (self.offsets, self.times, self.values, self.privileged):
+        arrays = [self.offsets, self.times, self.values, self.privileged]
+        if self.known is not None:
+            arrays += [self.known.offsets, self.known.times, self.known.values]
+        for array in arrays:
             little_endian = array.astype(array.dtype.newbyteorder("<"), copy=False)
             digest.update(np.ascontiguousarray(little_endian).data)
         return digest.hexdigest()

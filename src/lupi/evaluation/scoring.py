@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from lupi import metrics
-from lupi.distributions import AbstractNormalMixture, NormalMixture
+from lupi.distributions import AbstractNormalMixture
 from lupi.metrics import CalibrationCurve, Estimate
 
 LEVELS = (0.5, 0.9, 0.95)
@@ -124,8 +124,7 @@ def score(
     parts = []
     for start in range(0, len(y), SERIES_AT_ONCE):
         some = slice(start, start + SERIES_AT_ONCE)
-        mixture = NormalMixture(np.asarray(forecast.means[some]), np.asarray(forecast.scales[some]))
-        parts.append(_score(mixture, y[some], known[some]))
+        parts.append(_score(forecast.part(some), y[some], known[some]))
     return Scores.joined(parts)
 
 

@@ -52,6 +52,7 @@ def run(
     sizes = {
         "observation_size": data[0].test.observations.ys.shape[-1],
         "privileged_size": model.privileged_size(data[0].test.privileged.shape[-1]),
+        "input_size": _input_size(data[0].test.observations),
     }
 
     def add_rows(rows: list[EpochRow]) -> None:
@@ -155,6 +156,10 @@ class _Keys(NamedTuple):
     weights: PRNGKeyArray
     fit: PRNGKeyArray
     prediction: PRNGKeyArray
+
+
+def _input_size(seen: Observations) -> int:
+    return 0 if seen.inputs is None else seen.inputs.values.shape[-1]
 
 
 def _shapes(data: RunData) -> tuple[int, bool, bool]:

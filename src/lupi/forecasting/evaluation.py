@@ -8,6 +8,7 @@ from jaxtyping import Float
 
 from lupi._machinery.compilation import padded_size
 from lupi.data.normalisation import series_starts
+from lupi.data.original_units import in_original_units
 from lupi.data.problems import shown
 from lupi.data.series_table import SeriesTable, original_times
 from lupi.distributions import NormalMixture
@@ -171,8 +172,6 @@ def _draw_contexts(table: SeriesTable, context: _Context, seed: int) -> np.ndarr
 def _score_series(forecast: Forecast, truth: SeriesTable) -> Scores:
     """What the rows of each series score, padded only to others of about its length."""
     padded = np.array([padded_size(length, 1) for length in truth.lengths.tolist()])
-    normalisation = forecast.normalisation
-    scale = np.array(normalisation.observed_scale)
     parts = []
     for size in np.unique(padded):
         chosen = np.flatnonzero(padded == size)
@@ -185,6 +184,6 @@ def _score_series(forecast: Forecast, truth: SeriesTable) -> Scores:
             np.moveaxis(part[:, rows].astype(float), 0, 1)
             for part in (forecast.mixture.means, forecast.mixture.scales)
         )
-        mixture = NormalMixture(normalisation.to_original_values(means), scales * scale)
+        mixture = in_original_units(NormalMixture(means, scales), forecast.normalisation)
         parts.append(score(mixture, y, known))
     return Scores.joined(parts)

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from lupi.data.normalisation import Normalisation
+from lupi.data.original_units import in_original_units
 from lupi.data.problems import shown
 from lupi.data.series_table import Columns
 from lupi.distributions import NormalMixture, draw_components
@@ -86,12 +87,16 @@ class Forecast:
     @property
     def mean(self) -> Float[np.ndarray, "row observed"]:
         """The mean at each time."""
+        if self.normalisation.limits:
+            return in_original_units(self.mixture, self.normalisation).mean
         return self.normalisation.to_original_values(self.mixture.mean)
 
     @property
     def std(self) -> Float[np.ndarray, "row observed"]:
         """The standard deviation at each time, noise included."""
-        return self.mixture.std * self._scale
+        if self.normalisation.limits:
+            return in_original_units(self.mixture, self.normalisation).std
+        return self.mixture.std * np.array(self.normalisation.observed_scale)
 
     def quantile(self, level: float | list[float]) -> np.ndarray:
         """The values below which this share of the probability lies; a list gives one each."""
@@ -116,7 +121,7 @@ class Forecast:
     ) -> Float[np.ndarray, "row observed"]:
         """The logarithm of the probability density at each of these values; NaN stays NaN."""
         densities = self.mixture.log_density(self.normalisation.to_model_values(values))
-        return densities - np.log(self._scale)
+        return densities + self.normalisation.log_slopes(values)
 
     @cached_property
     def samples(self) -> Float[np.ndarray, "sample row observed"]:
@@ -126,10 +131,6 @@ class Forecast:
         noise = draw_components(NormalMixture(np.zeros(shape), np.ones(shape)), self.key)
         draws = self.mixture.means + self.mixture.scales * noise[:, self.positions]
         return self.normalisation.to_original_values(draws)
-
-    @property
-    def _scale(self) -> np.ndarray:
-        return np.array(self.normalisation.observed_scale)
 
     @property
     def series(self) -> list:

@@ -129,6 +129,7 @@ class Forecaster:
         times: Any = None,
         *,
         starts: Mapping[Any, Any] | None = None,
+        known: Mapping[Any, Any] | None = None,
         privileged: Mapping[Any, Any] | None = None,
         by: str | None = None,
         num_samples: int = 64,
@@ -146,6 +147,10 @@ class Forecaster:
         Series with dates count time from their first observation; `starts`, a dictionary by series,
         says when they began if that was earlier.
 
+        Columns that training knew of new runs too (`known=` of `read_series`) are read from the
+        observations; rows without an observed value may tell how they go on. Those that are not
+        there are given apart: `known={"dose": 3}`, or for several series `{label: {"dose": 3}}`.
+
         A privileged value is never needed. Where one is known of a new run all the same, it
         sharpens the forecast: `privileged={"k": 0.5}`, or for several series `{label: {"k": 0.5}}`.
 
@@ -157,7 +162,7 @@ class Forecaster:
         if num_samples < 2:
             raise UserError(f"num_samples must be at least 2 to give a spread, got {num_samples}.")
         trained = Trained(fitted.columns, fitted.normalisation, fitted.provenance["data"]["gaps"])
-        question = read_question(observations, times, starts, privileged, trained)
+        question = read_question(observations, times, starts, privileged, known, trained)
         predictor = fitted.predictor if by is None else fitted.alone(by)
         mixture, findings, key = self._answer(predictor, question, num_samples, seed)
         numbers = [len(times) for times in question.times]

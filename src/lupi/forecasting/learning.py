@@ -76,6 +76,7 @@ def learn(
             settings.process,
             observation_size=len(series.columns.observed),
             privileged_size=settings.privileged_size(len(series.columns.privileged)),
+            input_size=len(divided[0].normalisation.known_mean),
             key=key,
         )
         for key, _ in keys
@@ -138,7 +139,7 @@ def learn(
         },
     }
     if blending is not None:
-        provenance |= _told(blending, common, series)
+        provenance |= _told(blending, series)
     whole = None if blending is None else blending.whole
     found = Fitted(settings, members, common, series.columns, provenance, parts, whole)
     return Learned(found, stopped_by)
@@ -158,6 +159,7 @@ def _blend(
             (tasks, part.numbers[0], Units.between(common, part.normalisation))
             for tasks, part in zip(held_out, divided, strict=True)
         ],
+        common,
         key=jax.random.fold_in(root, 2),
     )
     networks = [settings.predictor(*one[:2]) for one in members]
@@ -168,14 +170,12 @@ def _blend(
     return fit_blending(folds, answers)
 
 
-def _told(blending: Blending, common: Normalisation, series: SeriesTable) -> dict[str, Any]:
-    """What is kept of how everything did on series that it had not seen, in original units."""
-    scales = common.observed_scale
+def _told(blending: Blending, series: SeriesTable) -> dict[str, Any]:
+    """What is kept of how everything did on series that it had not seen."""
 
     def one(judged: Judged) -> dict[str, Any]:
-        rmse = [a * b for a, b in zip(judged.rmse, scales, strict=True)]
         return {
-            "rmse": dict(zip(series.columns.observed, rmse, strict=True)),
+            "rmse": dict(zip(series.columns.observed, judged.rmse, strict=True)),
             "coverage_90": judged.coverage_90,
             "log_likelihood": judged.log_likelihood,
             "crps": judged.crps,

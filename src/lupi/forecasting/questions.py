@@ -14,6 +14,7 @@ from lupi.data.problems import shown
 from lupi.data.reading import column_names, read_series
 from lupi.data.series_table import Columns, SeriesTable, original_times
 from lupi.errors import UserError
+from lupi.forecasting.known import with_known
 
 LATEST = 1.1
 """In spans of the training data: observations after that are refused."""
@@ -54,10 +55,14 @@ def read_question(
     times: Any,
     starts: Mapping[Any, Any] | None,
     privileged: Mapping[Any, Any] | None,
+    known: Mapping[Any, Any] | None,
     trained: Trained,
 ) -> Question:
     """The series and times of a question, in the table's terms."""
     question = _read_question(observations, times, starts, trained)
+    varies = trained.normalisation.num_knots > 1
+    table = with_known(question.table, known, trained.columns, varies=varies)
+    question = question._replace(table=table)
     if privileged is None:
         return question
     return question._replace(privileged=_read_privileged(privileged, question.table, trained))
@@ -99,11 +104,15 @@ def _without_observations(times: Any, starts: Any, trained: Trained) -> Question
 def _read(observations: Any, trained: Trained) -> SeriesTable:
     columns, table = trained.columns, observations
     if not isinstance(table, SeriesTable):
+        there = set(column_names(observations)) if columns.known else set()
         table = read_series(
             observations,
             series=_series_column(observations, columns.series),
             time=columns.time,
             observed=columns.observed,
+            known=[name for name in columns.known if name in there],
+            events=[name for name in columns.events if name in there],
+            categories=columns.categories,
             training=False,
         )
     table = _in_trained_units(table, columns)
@@ -163,7 +172,8 @@ def _in_trained_units(table: SeriesTable, columns: Columns) -> SeriesTable:
                 f"the column {name!r} of the observations is in {unit}, the model was trained in "
                 f"{expected}: convert it, or correct its attribute."
             )
-    return replace(table, columns=table.columns.model_copy(update={"units": columns.units}))
+    same = {"units": columns.units, "limits": columns.limits}
+    return replace(table, columns=table.columns.model_copy(update=same))
 
 
 def _series_column(observations: Any, series: str | None) -> str | None:
@@ -194,6 +204,13 @@ def _check_seen(table: SeriesTable, began: np.ndarray, normalisation: Normalisat
             f"model has learnt from {first} to {last}: leave it out, check the unit of time, or "
             "train on series of that length."
         )
+    for name, limit in table.columns.limits.items():
+        column = table.values[:, table.columns.observed.index(name)]
+        for row in np.flatnonzero(limit.broken(column)):
+            raise UserError(
+                f"series {shown(table.labels[series[row]])} has {name} = {column[row]:g}, but it "
+                f"is {limit}: check the column and its unit, or leave the value out."
+            )
     values = normalisation.to_model_values(table.values)
     for row, j in np.argwhere(np.abs(values) > STRANGE):
         name, mean = table.columns.observed[j], normalisation.observed_mean[j]

@@ -300,7 +300,7 @@ def _posterior(observer: IdealObserver, context: Observations, key: PRNGKeyArray
     order = jnp.argsort(jnp.where(context.mask, context.ts, jnp.inf))
     context = jax.tree.map(lambda leaf: jnp.asarray(leaf)[order], context)
     ts = jnp.where(context.mask, context.ts, 0.0)
-    context = Observations(ts, context.ys, context.mask, context.gaps)
+    context = Observations(ts, context.ys, context.mask, context.gaps, context.inputs)
     members, log_weights = observer.bank.members, observer.log_likelihoods_of_bank(context)
     if observer.refines:
         points, log_weights = refined(

@@ -7,7 +7,12 @@ from jaxtyping import Float, PRNGKeyArray
 from lupi.data.observations import Observations
 from lupi.distributions import AnyArray
 from lupi.inference.family import Family
-from lupi.inference.inference import AbstractInference, Inferred, decode_samples
+from lupi.inference.inference import (
+    AbstractInference,
+    Inferred,
+    decode_samples,
+    decode_with_grid,
+)
 from lupi.models import AbstractProcess
 
 
@@ -31,8 +36,9 @@ class Amortised(AbstractInference):
         """Samples from the code's own distribution."""
         code = process.encode(context, privileged)
         latents = code.latent.sample(key, (num_samples,))
-        parts = [times] if family is None else [times, family.grid]
-        decoded, *on_grid = decode_samples(
-            process, latents, code.deterministic, parts, horizon=horizon
-        )
-        return Inferred(latents, decoded, on_grid[0].loc if on_grid else None)
+        how = (latents, code.deterministic, [times])
+        if family is None:
+            (decoded,) = decode_samples(process, *how, horizon=horizon)
+            return Inferred(latents, decoded)
+        decoded, on_grid = decode_with_grid(process, family, context, *how, horizon=horizon)
+        return Inferred(latents, decoded, on_grid.loc)

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 
 from lupi._machinery.compilation import compiled
 from lupi.data import RaggedTasks, Task
+from lupi.data.inputs import Inputs
 from lupi.distributions import AnyArray, Normal
 from lupi.inference.mixture import GaussianMixture, fit_mixture
 from lupi.inference.reader import Reader, fit_reader
@@ -58,6 +59,9 @@ class Family(eqx.Module):
     """How far scales that the decoder and the reader give are to be trusted."""
     surprise: Surprise | None = None
     """How hard held-out systems are to explain."""
+    reference: Inputs | None = None
+    """Of a process with inputs: those under which trajectories are compared, here and by the
+    reader. Members, and what is read, would otherwise differ by their inputs too."""
 
     def active(self, latent: Float[AnyArray, " latent"]) -> Float[Array, " active"]:
         """The active coordinates of a z."""
@@ -96,19 +100,32 @@ def learn_families(
 ) -> list[Family] | None:
     """Those of several processes of one kind, with as many active directions each."""
     seen = [some_tasks(some, MOST_SYSTEMS, seed) for some in tasks]
+    references = [_reference(some.observations.inputs) for some in seen]
     one = jax.tree.map(lambda leaf: leaf[0], seen[0].observations)
     if eqx.filter_eval_shape(processes[0].encode, one).latent.loc.size == 0:
         return None
-    looks = [_look_at(process, some) for process, some in zip(processes, seen, strict=True)]
+    looks = [
+        _look_at(process, some, reference)
+        for process, some, reference in zip(processes, seen, references, strict=True)
+    ]
     number = max(max(1, int((look.information > LEAST_INFORMATION).sum())) for look in looks)
     # An even number: families of few sizes, of which few are compiled.
     number = min(number + number % 2, len(looks[0].centre))
     values = [some.privileged for some in seen]
     readable = all(value.shape[1] and not np.isnan(value).all(0).any() for value in values)
     return [
-        _family(look, value if readable else None, number, seed=seed)
-        for look, value in zip(looks, values, strict=True)
+        _family(look, value if readable else None, number, reference, seed=seed)
+        for look, value, reference in zip(looks, values, references, strict=True)
     ]
+
+
+def _reference(inputs: Inputs | None) -> Inputs | None:
+    """The inputs of the system that is most like the average, as they are in the middle of it."""
+    if inputs is None:
+        return None
+    means = np.asarray(inputs.values).mean(axis=1)
+    one = means[np.argmin(((means - means.mean(axis=0)) ** 2).sum(axis=1))]
+    return Inputs(np.zeros(1, np.float32), one[None].astype(np.float32))
 
 
 class _Look(NamedTuple):
@@ -129,8 +146,8 @@ def _grid() -> Float[np.ndarray, " grid"]:
     return np.linspace(0.0, 1.0, GRID, dtype=np.float32)
 
 
-def _look_at(process: AbstractProcess, seen: Task) -> _Look:
-    found = compiled(_look, brief=False)(process, seen, _grid())
+def _look_at(process: AbstractProcess, seen: Task, reference: Inputs | None) -> _Look:
+    found = compiled(_look, brief=False)(process, seen, _grid(), reference)
     locs, scales, means, decoded_scales, jacobians = jax.tree.map(
         lambda leaf: np.asarray(leaf), found
     )
@@ -154,7 +171,14 @@ def _look_at(process: AbstractProcess, seen: Task) -> _Look:
     )
 
 
-def _family(look: _Look, privileged: np.ndarray | None, number: int, *, seed: int) -> Family:
+def _family(
+    look: _Look,
+    privileged: np.ndarray | None,
+    number: int,
+    reference: Inputs | None,
+    *,
+    seed: int,
+) -> Family:
     inverse = np.linalg.inv(look.axes)[:number]
     points = look.centred @ inverse.T
     chosen = np.random.default_rng(seed).permutation(len(points))[:MEMBERS]
@@ -172,6 +196,7 @@ def _family(look: _Look, privileged: np.ndarray | None, number: int, *, seed: in
         spacing=as_float(_spacing(look.means[chosen])),
         reader=None if privileged is None else fit_reader(look.means, privileged.astype(float)),
         trust=Trust.full(),
+        reference=reference,
     )
 
 
@@ -195,19 +220,22 @@ def some_tasks(tasks: Task | RaggedTasks, number: int, seed: int) -> Task:
     return tasks[chosen]
 
 
-def _look(process: AbstractProcess, tasks: Task, grid):
+def _look(process: AbstractProcess, tasks: Task, grid, reference: Inputs | None):
     """Of each task: z with all that is known, what it decodes to, and how that depends on z."""
 
     def one(task: Task):
         code = process.encode(task.observations, task.privileged)
         z = code.latent.loc
 
-        def decoded(z):
-            normal = process.decode(Sample(z, code.deterministic), grid)
+        def decoded(z, deterministic=code.deterministic):
+            normal = process.decode(Sample(z, deterministic), grid)
             return normal.loc, normal.scale
 
         means, scales = decoded(z)
         jacobian = jax.jacfwd(lambda z: decoded(z)[0])(z) / scales[..., None]
+        if reference is not None:
+            code = process.encode(task.observations.under(reference))
+            means, scales = decoded(z, code.deterministic)
         return z, code.latent.scale, means, scales, jacobian
 
     return jax.lax.map(one, tasks, batch_size=16)

@@ -113,6 +113,33 @@ class InferringPredictor(AbstractPredictor):
         return Findings(privileged, inferred.log_evidence, surprise, inferred.effective_share)
 
 
+def decode_with_grid(
+    process: AbstractProcess,
+    family: Family,
+    context: Observations,
+    latents: Float[Array, "sample latent"],
+    deterministic: PyTree[Array],
+    parts: Sequence[Float[AnyArray, " _"]],
+    *,
+    horizon: int,
+) -> list[Normal]:
+    """What samples of z decode to at several sets of times, and last on the grid of the family,
+    under its reference inputs where there are inputs."""
+    if family.reference is None:
+        parts = [*parts, family.grid]
+        return decode_samples(process, latents, deterministic, parts, horizon=horizon)
+    reference = at_reference(process, family, context)
+    return [
+        *decode_samples(process, latents, deterministic, parts, horizon=horizon),
+        *decode_samples(process, latents, reference, [family.grid], horizon=1),
+    ]
+
+
+def at_reference(process: AbstractProcess, family: Family, context: Observations) -> PyTree[Array]:
+    """The deterministic part of the code of a system with the reference inputs of a family."""
+    return process.encode(context.under(family.reference)).deterministic
+
+
 def decode_samples(
     process: AbstractProcess,
     latents: Float[Array, "sample latent"],

@@ -14,7 +14,12 @@ from lupi.distributions import AnyArray, Normal
 from lupi.errors import UserError
 from lupi.inference.amortised import Amortised
 from lupi.inference.family import Family
-from lupi.inference.inference import AbstractInference, Inferred, decode_samples
+from lupi.inference.inference import (
+    AbstractInference,
+    Inferred,
+    at_reference,
+    decode_with_grid,
+)
 from lupi.inference.mixture import GaussianMixture, systematic
 from lupi.models import AbstractProcess, Sample
 from lupi.models.solving import hermite
@@ -73,7 +78,13 @@ class Refined(AbstractInference):
                 "expected what is known of the family of systems (`lupi.learn_family`), got none: "
                 "give it to the predictor, or use the `Amortised` inference."
             )
-        problem = _Problem(process.in_training(), family, context, code.deterministic, privileged)
+        searched = process.in_training()
+        reference = (
+            code.deterministic
+            if family.reference is None
+            else at_reference(searched, family, context)
+        )
+        problem = _Problem(searched, family, context, code.deterministic, reference, privileged)
         scores, near = _scores_of_members(problem)
         guess = family.active(code.latent.loc)
         starts = min(self.starts, len(near) - 1)
@@ -86,11 +97,13 @@ class Refined(AbstractInference):
         active = proposal.sample(number, key=keys[0])
         other = jax.random.normal(keys[1], (number, family.other_axes.shape[1]))
         latents = jax.vmap(family.latent)(active, other)
-        parts = decode_samples(
+        parts = decode_with_grid(
             process,
+            family,
+            context,
             latents,
             code.deterministic,
-            [jnp.where(context.mask, context.ts, 0.0), times, family.grid],
+            [jnp.where(context.mask, context.ts, 0.0), times],
             horizon=horizon,
         )
         log_weights = (
@@ -127,6 +140,8 @@ class _Problem(NamedTuple):
     family: Family
     context: Observations
     deterministic: PyTree[Array]
+    reference: PyTree[Array]
+    """The same under the reference inputs of the family, of which privileged values are read."""
     privileged: Float[AnyArray, " privileged"] | None
 
     def seen(self) -> tuple[Float[Array, " value"], Bool[Array, " value"]]:
@@ -151,6 +166,24 @@ class _Problem(NamedTuple):
         value = family.read(trajectory)
         return Normal(jnp.concatenate([loc, value.loc]), jnp.concatenate([scale, value.scale]))
 
+    def decoded(
+        self, latent: Float[Array, " latent"], with_grid: bool
+    ) -> tuple[Normal, Float[Array, "grid observation"]]:
+        """What a z decodes to where something was seen, and its trajectory, if asked for."""
+        times = jnp.where(self.context.mask, self.context.ts, 0.0)
+        grid = jnp.asarray(self.family.grid)
+        if not with_grid:
+            at_context = self.process.decode(Sample(latent, self.deterministic), times)
+            return at_context, at_context.loc[:0]
+        if self.family.reference is not None:
+            at_context = self.process.decode(Sample(latent, self.deterministic), times)
+            return at_context, self.process.decode(Sample(latent, self.reference), grid).loc
+        number = len(times)
+        both = self.process.decode(
+            Sample(latent, self.deterministic), jnp.concatenate([times, grid])
+        )
+        return jax.tree.map(lambda leaf: leaf[:number], both), both.loc[number:]
+
     def log_likelihood(
         self, at_context: Normal, trajectory: Float[Array, "grid observation"]
     ) -> Float[Array, ""]:
@@ -172,17 +205,12 @@ class _Optimum(NamedTuple):
 
 def _surface(problem: _Problem, place: Float[Array, " active"]) -> _Optimum:
     """Height, slope and curvature; of the likelihood the expected curvature (Fisher's)."""
-    process, family, context, deterministic, privileged = problem
+    family = problem.family
     values, known = problem.seen()
-    times = jnp.where(context.mask, context.ts, 0.0)
-    with_grid = privileged is not None and family.reader is not None
-    times = jnp.concatenate([times, jnp.asarray(family.grid)]) if with_grid else times
+    with_grid = problem.privileged is not None and family.reader is not None
 
     def moments(place):
-        decoded = process.decode(Sample(family.latent(place), deterministic), times)
-        number = len(context.ts)
-        at_context = jax.tree.map(lambda leaf: leaf[:number], decoded)
-        expected = problem.expected(at_context, decoded.loc[number:])
+        expected = problem.expected(*problem.decoded(family.latent(place), with_grid))
         return expected.loc, jnp.log(expected.scale)
 
     def along(direction):
@@ -312,23 +340,30 @@ def _scores_of_members(
 ) -> tuple[Float[Array, " member"], Float[Array, " member"]]:
     """The log-likelihood of each member; and that of the best system near each, as it may be.
 
-    The trajectories of members are known at the times of the grid, and are cubics between them.
+    The trajectories of members are known at the times of the grid, and are cubics between them;
+    under inputs of their own they are not, and are decoded.
     """
     family = problem.family
     last = len(family.grid) - 1
     position = jnp.clip(problem.context.ts * last, 0, last)
 
-    def one(means, scales):
+    def known(member, means, scales):
         slopes = jnp.asarray(jnp.gradient(means, axis=0))
         loc = hermite(position, means, slopes)
-        scale = hermite(position, scales, jnp.zeros_like(scales))
-        near = jnp.sqrt(scale**2 + family.spacing**2)
-        return (
-            problem.log_likelihood(Normal(loc, scale), means),
-            problem.log_likelihood(Normal(loc, near), means),
-        )
+        return Normal(loc, hermite(position, scales, jnp.zeros_like(scales)))
 
-    return jax.vmap(one)(jnp.asarray(family.means), jnp.asarray(family.scales))
+    def decoded(member, means, scales):
+        return problem.decoded(family.latent(member), with_grid=False)[0]
+
+    at_context = known if family.reference is None else decoded
+
+    def one(member, means, scales):
+        found = at_context(member, means, scales)
+        near = Normal(found.loc, jnp.sqrt(found.scale**2 + family.spacing**2))
+        return problem.log_likelihood(found, means), problem.log_likelihood(near, means)
+
+    parts = (family.members, family.means, family.scales)
+    return jax.vmap(one)(*map(jnp.asarray, parts))
 
 
 def _effective_share(log_weights: Float[Array, " sample"]) -> Float[Array, ""]:

@@ -36,9 +36,7 @@ def joint_log_likelihood(
     values are independent; the mean is over components of the whole series' density. So it sees
     whether a forecast knows which values belong together, across columns too.
     """
-    means, scales = np.asarray(forecast.means, float), np.asarray(forecast.scales, float)
-    distance = (np.expand_dims(y, -3) - means) / scales
-    densities = -0.5 * distance**2 - np.log(np.sqrt(2 * np.pi) * scales)
+    densities = forecast.component_log_densities(y)
     joint = np.where(np.expand_dims(known, -3), densities, 0.0).sum(axis=(-2, -1))
     largest = joint.max(axis=-1)
     total = np.log(np.exp(joint - largest[..., None]).mean(axis=-1)) + largest

@@ -1,11 +1,12 @@
 """A conditional neural process: no latent, one deterministic representation."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from lupi.data.inputs import Inputs
 from lupi.data.observations import Observations
 from lupi.distributions import AnyArray, Normal
 from lupi.models.parts.aggregator import MeanLogSumExp
@@ -23,23 +24,25 @@ class ConditionalProcess(AbstractProcess):
     decoder: Decoder
     observation_size: int = eqx.field(static=True)
     privileged_size: int = eqx.field(static=True, default=0)
+    input_size: int = eqx.field(static=True, default=0)  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
 
     def represent(
         self, observations: Observations, *, key: PRNGKeyArray | None
-    ) -> Float[Array, "time representation"]:
-        """Each observation on its own."""
-        return self.observation_encoder(observations)
+    ) -> tuple[Float[Array, "time representation"], Inputs | None]:
+        """Each observation on its own; inputs are handed on to the decoder."""
+        return self.observation_encoder(observations), observations.inputs
 
     def summarise(
         self,
-        points: Float[Array, "time representation"],
+        points: tuple[Float[Array, "time representation"], Inputs | None],
         mask: Bool[AnyArray, " time"],
         privileged: Float[AnyArray, " privileged"],
         *,
         key: PRNGKeyArray | None,
     ) -> Code:
         """The aggregate of the real points."""
-        return Code(no_latent(), self.aggregator(points, mask))
+        representations, inputs = points
+        return Code(no_latent(), (self.aggregator(representations, mask), inputs))
 
     def decode(
         self,
@@ -50,15 +53,20 @@ class ConditionalProcess(AbstractProcess):
         key: PRNGKeyArray | None = None,
     ) -> Normal:
         """What is known of the system and a time, decoded."""
-        return self.decoder(jnp.asarray(ts)[:, None], sample.deterministic)
+        aggregate, inputs = sample.deterministic
+        known = (inputs.at(ts),) if self.input_size else ()
+        return self.decoder(jnp.asarray(ts)[:, None], aggregate, *known)
 
 
 class ConditionalProcessSettings(NetworkSettings):
     """A conditional neural process: quick, without a latent and without dynamics."""
 
     kind: Literal["conditional-process"] = "conditional-process"
+    uses_inputs: ClassVar[bool] = True
 
-    def build(self, observation_size: int, privileged_size: int) -> ConditionalProcess:
+    def build(
+        self, observation_size: int, privileged_size: int, input_size: int = 0
+    ) -> ConditionalProcess:
         """The process for data of these sizes."""
         common = {"hidden_size": self.hidden_size}
         aggregate_size = MeanLogSumExp.size(self.representation_size)
@@ -68,13 +76,15 @@ class ConditionalProcessSettings(NetworkSettings):
                 **common,
                 representation_size=self.representation_size,
                 marks_gaps=self.marks_gaps,
+                input_size=input_size,
             ),
             aggregator=MeanLogSumExp(),
             decoder=Decoder(
-                1 + aggregate_size,
+                1 + aggregate_size + input_size,
                 observation_size,
                 **common,
                 min_scale=self.min_observation_scale,
             ),
             observation_size=observation_size,
+            input_size=input_size,
         )

@@ -4,9 +4,11 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import equinox as eqx
+import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from pydantic import Field
 
+from lupi.data.inputs import Inputs
 from lupi.data.observations import Observations
 from lupi.distributions import AnyArray, Normal
 from lupi.models.parts.aggregator import MeanLogSumExp
@@ -34,9 +36,13 @@ class NeuralODEProcess(AbstractProcess):
     initial_state: Callable[[Float[Array, " latent"]], Float[Array, " state"]]
     latent_ode: Callable[..., Float[Array, "time state"]]
     """Of an initial state, z and times, and a `horizon`."""
-    decoder: Callable[[Float[Array, "time state"], Float[Array, " latent"]], Normal]
+    decoder: Callable[..., Normal]
+    """Of states, z and inputs, where there are any."""
     privileged: AbstractPrivilegedPart | None
     observation_size: int = eqx.field(static=True)
+    input_size: int = eqx.field(static=True, default=0)  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
+    """Of what is known of new systems too: beside z it says how the system starts, moves and is
+    observed, and stands beside every observation."""
 
     @property
     def privileged_size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -45,23 +51,24 @@ class NeuralODEProcess(AbstractProcess):
 
     def represent(
         self, observations: Observations, *, key: PRNGKeyArray | None
-    ) -> Float[Array, "time representation"]:
-        """$r_i$ of each observation."""
-        return self.observation_encoder(observations)
+    ) -> tuple[Float[Array, "time representation"], Inputs | None]:
+        """$r_i$ of each observation; inputs are handed on to the decoder."""
+        return self.observation_encoder(observations), observations.inputs
 
     def summarise(
         self,
-        points: Float[Array, "time representation"],
+        points: tuple[Float[Array, "time representation"], Inputs | None],
         mask: Bool[AnyArray, " time"],
         privileged: Float[AnyArray, " privileged"],
         *,
         key: PRNGKeyArray | None,
     ) -> Code:
         r"""$q(z | r)$ of the aggregate $r_X$, which privileged information corrects."""
-        aggregate = self.aggregator(points, mask)
+        representations, inputs = points
+        aggregate = self.aggregator(representations, mask)
         if self.privileged is not None:
             aggregate = self.privileged(aggregate, privileged)
-        return Code(self.global_latent(aggregate))
+        return Code(self.global_latent(aggregate), inputs if self.input_size else ())
 
     def decode(
         self,
@@ -72,9 +79,15 @@ class NeuralODEProcess(AbstractProcess):
         key: PRNGKeyArray | None = None,
     ) -> Normal:
         """Latent states at the times, each decoded beside z."""
-        z = sample.latent
-        latent_states = self.latent_ode(self.initial_state(z), z, ts, horizon=horizon)
-        return self.decoder(latent_states, z)
+        z, inputs = sample.latent, sample.deterministic
+        if not self.input_size:
+            latent_states = self.latent_ode(self.initial_state(z), z, ts, horizon=horizon)
+            return self.decoder(latent_states, z)
+        at_start = jnp.concatenate([z, inputs.at(jnp.zeros(1))[0]])
+        latent_states = self.latent_ode(
+            self.initial_state(at_start), z, ts, horizon=horizon, inputs=inputs
+        )
+        return self.decoder(latent_states, z, inputs.at(ts))
 
 
 class NeuralODEProcessSettings(NetworkSettings):
@@ -82,6 +95,7 @@ class NeuralODEProcessSettings(NetworkSettings):
 
     kind: Literal["neural-ode-process"] = "neural-ode-process"
     uses_privileged: ClassVar[bool] = True
+    uses_inputs: ClassVar[bool] = True
     global_latent_size: Size = 16
     """Numbers that tell one system from another: the size of z."""
     latent_state_size: Size = 16
@@ -93,7 +107,9 @@ class NeuralODEProcessSettings(NetworkSettings):
     training_solver_steps: int = Field(default=32, ge=1, le=2**14)
     """The same in training, where less will do."""
 
-    def build(self, observation_size: int, privileged_size: int) -> NeuralODEProcess:
+    def build(
+        self, observation_size: int, privileged_size: int, input_size: int = 0
+    ) -> NeuralODEProcess:
         """The process for data of these sizes."""
         common = {"hidden_size": self.hidden_size}
         represented: dict[str, Any] = common | {
@@ -103,7 +119,9 @@ class NeuralODEProcessSettings(NetworkSettings):
         aggregate_size = MeanLogSumExp.size(self.representation_size)
         z_size, state_size = self.global_latent_size, self.latent_state_size
         return NeuralODEProcess(  # pyright: ignore[reportCallIssue]
-            observation_encoder=ObservationEncoder(observation_size, **represented),
+            observation_encoder=ObservationEncoder(
+                observation_size, **represented, input_size=input_size
+            ),
             aggregator=MeanLogSumExp(),
             global_latent=GlobalLatent(
                 aggregate_size,
@@ -111,16 +129,17 @@ class NeuralODEProcessSettings(NetworkSettings):
                 global_latent_size=z_size,
                 min_scale=self.min_latent_scale,
             ),
-            initial_state=InitialState(z_size, **common, latent_state_size=state_size),
+            initial_state=InitialState(z_size + input_size, **common, latent_state_size=state_size),
             latent_ode=LatentODE(
                 state_size,
                 global_latent_size=z_size,
+                input_size=input_size,
                 **common,
                 steps_per_unit=self.solver_steps,
                 training_steps_per_unit=self.training_solver_steps,
             ),
             decoder=Decoder(
-                state_size + z_size,
+                state_size + z_size + input_size,
                 observation_size,
                 **common,
                 min_scale=self.min_observation_scale,
@@ -129,4 +148,5 @@ class NeuralODEProcessSettings(NetworkSettings):
             if privileged_size
             else None,
             observation_size=observation_size,
+            input_size=input_size,
         )

@@ -61,6 +61,11 @@ class AbstractProcess(AbstractPredictor):
     privileged_size: eqx.AbstractVar[int]
     """How many privileged values training can make use of; 0 where it makes use of none."""
 
+    @property
+    def input_size(self) -> int:
+        """How many numbers it takes that are known of new systems too; none unless it says so."""
+        return 0
+
     @abc.abstractmethod
     def represent(self, observations: Observations, *, key: PRNGKeyArray | None) -> PyTree[Array]:
         """Each point on its own, padding too: what does not depend on which points are in a set.

@@ -13,7 +13,7 @@ from lupi._machinery.array_files import read_arrays, read_header, write_arrays
 from lupi.errors import UserError
 from lupi.models.kinds import AnyProcessSettings
 from lupi.models.process import AbstractProcess
-from lupi.models.settings import ProcessSettings, Size
+from lupi.models.settings import ProcessSettings, Size, built
 
 
 class ProcessDescription(BaseModel):
@@ -24,6 +24,7 @@ class ProcessDescription(BaseModel):
     settings: AnyProcessSettings
     observation_size: Size
     privileged_size: int = Field(ge=0, le=2**14)
+    input_size: int = Field(default=0, ge=0, le=2**14)
 
     @classmethod
     def of(cls, process: AbstractProcess, settings: ProcessSettings) -> "ProcessDescription":
@@ -32,11 +33,12 @@ class ProcessDescription(BaseModel):
             settings=settings,
             observation_size=process.observation_size,
             privileged_size=process.privileged_size,
+            input_size=process.input_size,
         )
 
     def template(self) -> AbstractProcess:
         """Such a process, with shapes in the place of weights."""
-        return self.settings.build(self.observation_size, self.privileged_size)
+        return built(self.settings, self.observation_size, self.privileged_size, self.input_size)
 
 
 def save_process(

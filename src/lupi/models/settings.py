@@ -29,6 +29,9 @@ class ProcessSettings(BaseModel):
     """The name of the kind, a constant."""
     uses_privileged: ClassVar[bool] = False
     """Whether processes of this kind can make use of privileged values."""
+    uses_inputs: ClassVar[bool] = False
+    """Whether they can make use of what is known of new systems too; such a kind takes `input_size`
+    as a third argument of `build`."""
     initial_gain: float = Field(default=math.sqrt(3.0), gt=0)
     """Factor on PyTorch's initial weights."""
 
@@ -55,6 +58,7 @@ def build_process(
     *,
     observation_size: int,
     privileged_size: int = 0,
+    input_size: int = 0,
     key: PRNGKeyArray,
 ) -> AbstractProcess:
     """A process with fresh weights, for data of these sizes.
@@ -72,5 +76,19 @@ def build_process(
             f"a {settings.kind} process makes no use of privileged values, but "
             f"{privileged_size} were announced: build it with privileged_size=0."
         )
-    process = settings.build(observation_size, privileged_size)
+    if input_size and not settings.uses_inputs:
+        raise UserError(
+            f"a {settings.kind} process makes no use of what is known of new systems, but "
+            f"{input_size} such numbers were announced: leave the known columns out, or choose "
+            "another model."
+        )
+    process = built(settings, observation_size, privileged_size, input_size)
     return initialise(process, gain=settings.initial_gain, key=key)
+
+
+def built(
+    settings: ProcessSettings, observation_size: int, privileged_size: int, input_size: int
+) -> AbstractProcess:
+    """A process with shapes in the place of weights."""
+    inputs = (input_size,) if input_size else ()
+    return settings.build(observation_size, privileged_size, *inputs)

@@ -13,6 +13,7 @@ class ObservationEncoder(eqx.Module):
     """$r_i = f_{obs}(t_i, y_i)$: the representation of each observation on its own.
 
     A missing value enters as 0, and with `marks_gaps` a flag for each value says whether it is.
+    Inputs enter as they are at the time of the observation.
     """
 
     observation_size: int = eqx.field(static=True)
@@ -26,9 +27,10 @@ class ObservationEncoder(eqx.Module):
         hidden_size: int,
         representation_size: int,
         marks_gaps: bool,
+        input_size: int = 0,
     ):
-        inputs = 1 + observation_size * (2 if marks_gaps else 1)
-        sizes = (inputs, hidden_size, hidden_size, representation_size)
+        in_size = 1 + observation_size * (2 if marks_gaps else 1) + input_size
+        sizes = (in_size, hidden_size, hidden_size, representation_size)
         self.observation_size, self.marks_gaps = observation_size, marks_gaps
         self.mlp = MLP(sizes)
 
@@ -44,4 +46,6 @@ class ObservationEncoder(eqx.Module):
         parts = [ts[..., None], ys]
         if self.marks_gaps:
             parts.append(jnp.zeros_like(ys) if gaps is None else gaps.astype(ys.dtype))
+        if observations.inputs is not None:
+            parts.append(observations.inputs.at(ts))
         return self.mlp(jnp.concatenate(parts, axis=-1))

@@ -1,0 +1,99 @@
+"""Predictions in original units, where these have limits."""
+
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Float
+
+from lupi.data.normalisation import Normalisation
+from lupi.distributions import AbstractNormalMixture, AnyArray, Normal, NormalMixture
+
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
+WEIGHTS = WEIGHTS / WEIGHTS.sum()
+
+LEVELS = (np.arange(64) + 0.5) / 64
+"""At which quantiles are compared with a value."""
+
+
+def in_original_units(
+    mixture: AbstractNormalMixture, normalisation: Normalisation
+) -> AbstractNormalMixture:
+    """A mixture of the model's as a distribution of what was measured."""
+    if normalisation.limits:
+        return LimitedMixture(mixture.means, mixture.scales, normalisation)
+    scale = np.array(normalisation.observed_scale)
+    means = normalisation.to_original_values(np.asarray(mixture.means, float))
+    return NormalMixture(means, np.asarray(mixture.scales, float) * scale)
+
+
+class LimitedMixture(AbstractNormalMixture):
+    """What a mixture of Normals in the model's units says of quantities with limits.
+
+    Quantiles and probabilities are the mixture's own, taken to original units; moments are
+    integrals (Gauss-Hermite, of each component), and the CRPS is the mean of the quantile scores.
+    """
+
+    means: Float[AnyArray, "*series component time observed"]
+    scales: Float[AnyArray, "*series component time observed"]
+    """In the model's units."""
+    normalisation: Normalisation = eqx.field(static=True)
+
+    @property
+    def _own(self) -> NormalMixture:
+        return NormalMixture(np.asarray(self.means), np.asarray(self.scales))
+
+    def _moment(self, power: int, centre: Any = 0.0) -> np.ndarray:
+        original = self.normalisation.to_original_values
+        total = 0.0
+        for node, weight in zip(NODES, WEIGHTS, strict=True):
+            values = original(np.asarray(self.means, float) + node * np.asarray(self.scales, float))
+            total = total + weight * ((values - centre) ** power).mean(axis=-3)
+        return np.asarray(total)
+
+    @property
+    def mean(self) -> Float[AnyArray, "*series time observed"]:
+        """The mean."""
+        return self._moment(1)
+
+    @property
+    def std(self) -> Float[AnyArray, "*series time observed"]:
+        """The standard deviation."""
+        return np.sqrt(self._moment(2, np.expand_dims(self.mean, -3)))
+
+    @property
+    def spread(self) -> Normal:
+        """A Normal with the mean and the standard deviation of the components' medians."""
+        medians = self.normalisation.to_original_values(np.asarray(self.means, float))
+        number = medians.shape[-3]
+        return Normal(self.mean, medians.std(axis=-3, ddof=1 if number > 1 else 0))
+
+    def part(self, some: slice) -> "LimitedMixture":
+        """Those of some series."""
+        return LimitedMixture(self.means[some], self.scales[some], self.normalisation)
+
+    def component_log_densities(self, values):
+        """The logarithm of the density of each component at each value."""
+        numbers = np.expand_dims(self.normalisation.to_model_values(values), -3)
+        normal = Normal(np.asarray(self.means, float), np.asarray(self.scales, float))
+        slopes = np.expand_dims(self.normalisation.log_slopes(values), -3)
+        return np.asarray(normal.log_prob(numbers)) + slopes
+
+    def log_density(self, values):
+        """The logarithm of the probability density at each value; NaN stays NaN."""
+        numbers = self.normalisation.to_model_values(values)
+        return np.asarray(self._own.log_density(numbers)) + self.normalisation.log_slopes(values)
+
+    def probability_below(self, values):
+        """The probability of less than each value; NaN stays NaN."""
+        return self._own.probability_below(self.normalisation.to_model_values(values))
+
+    def quantile(self, level):
+        """The values below which this share of the probability lies; a list gives one each."""
+        return self.normalisation.to_original_values(self._own.quantile(level))
+
+    def crps(self, values):
+        """The continuous ranked probability score of each value, in its unit; NaN stays NaN."""
+        errors = np.asarray(values, float) - self.quantile(LEVELS)
+        levels = LEVELS.reshape(-1, *[1] * np.ndim(values))
+        return 2 * np.maximum(levels * errors, (levels - 1) * errors).mean(axis=0)
