@@ -6,6 +6,9 @@ from jaxtyping import Array, Float
 
 from lupi.distributions import AnyArray
 
+TIMES = 16
+"""Over which an average is taken."""
+
 
 class Inputs(eqx.Module):
     """A path through knots: straight lines between them, level beyond; a jump is two of one time.
@@ -20,6 +23,10 @@ class Inputs(eqx.Module):
     def are_constant(self) -> bool:
         """Whether they are the same at all times."""
         return self.ts.shape[-1] == 1
+
+    def average(self) -> Float[Array, " input"]:
+        """Over the span of the training data, of one system."""
+        return self.at(jnp.linspace(0.0, 1.0, TIMES)).mean(axis=0)
 
     def at(self, times: Float[AnyArray, " time"]) -> Float[Array, "time input"]:
         """The values at some times, of one system; at a jump the later one."""

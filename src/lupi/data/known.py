@@ -18,7 +18,7 @@ class Known:
     A jump is two knots at one time. What does not change within a series has one knot.
     """
 
-    offsets: Int64[np.ndarray, " series+1"]
+    offsets: Int64[np.ndarray, " boundary"]
     times: Float64[np.ndarray, " knot"]
     values: Float64[np.ndarray, "knot known"]
     varies: bool

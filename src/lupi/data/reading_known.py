@@ -21,7 +21,7 @@ from lupi.data.series_table import Columns
 MOST_CATEGORIES = 64
 """Of a column; with more it is rather a label than a kind."""
 
-Categories = Sequence[str] | Mapping[str, Sequence[str]]
+Categories = str | Sequence[str] | Mapping[str, Sequence[str]]
 """Names of columns that hold categories, or those of each."""
 
 
@@ -32,7 +32,7 @@ def find_categories(
     of which is a number."""
     if isinstance(given, Mapping):
         return {name: tuple(given[name]) for name in names if name in given}
-    found = {}
+    given, found = (given,) if isinstance(given, str) else given, {}
     for name in names:
         text, there = as_text(frame[name])
         if name not in given and not _is_text(frame[name], there):

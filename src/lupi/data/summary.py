@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64
 
+from lupi.data.known import expanded_names
 from lupi.data.series_table import SeriesTable, original_times
 
 
@@ -15,6 +16,7 @@ def summarise(table: SeriesTable) -> dict[str, Any]:
     with one. Ranges of columns without any value are None.
     """
     lengths = table.lengths
+    known = {} if table.known is None else {"known": _known(table)}
     return {
         "series": len(table),
         "rows": len(table.times),
@@ -31,7 +33,24 @@ def summarise(table: SeriesTable) -> dict[str, Any]:
             }
             for i, name in enumerate(table.columns.privileged)
         },
+        **known,
     }
+
+
+def _known(table: SeriesTable) -> dict[str, Any]:
+    """Of each column that is known of new series too: its range or its categories, and whether it
+    changes within a series."""
+    assert table.known is not None
+    names, found = expanded_names(table.columns.known, table.columns.categories), {}
+    inside = np.delete(np.arange(len(table.known.times)), table.known.offsets[:-1])
+    for name in table.columns.known:
+        kinds = table.columns.categories.get(name)
+        own = [f"{name}={kind}" for kind in kinds] if kinds else [name]
+        values = table.known.values[:, [names.index(one) for one in own]]
+        changes = bool((values[inside] != values[inside - 1]).any())
+        told = {"categories": list(kinds)} if kinds else _range(values[:, 0])
+        found[name] = told | {"changes": changes}
+    return found
 
 
 def _lengths(lengths: np.ndarray) -> dict[str, float | int | None]:

@@ -28,8 +28,27 @@ MEMBERS = 128
 GRID = 48
 """Times at which trajectories of members are compared."""
 
+RIDGE = 0.02
+"""Of the response to inputs: how much is asked of each system before it is believed."""
+
 LEAST_INFORMATION = 0.1
 """What all observations of a trajectory together tell of a direction of z, for it to count."""
+
+
+class Response(eqx.Module):
+    """How the z of systems follows their inputs, so that it can be told apart from the rest.
+
+    Trajectories are compared, by the reader too, as if all systems had the reference inputs.
+    """
+
+    reference: Inputs
+    """Those of one system: of one knot."""
+    shift: Float[AnyArray, "active input"]
+    """By how much the active coordinates of systems grow with their average inputs."""
+
+    def __call__(self, inputs: Inputs) -> Float[Array, " active"]:
+        """How far from where it would be with the reference inputs."""
+        return self.shift @ (inputs.average() - self.reference.values[0])
 
 
 class Family(eqx.Module):
@@ -59,9 +78,15 @@ class Family(eqx.Module):
     """How far scales that the decoder and the reader give are to be trusted."""
     surprise: Surprise | None = None
     """How hard held-out systems are to explain."""
-    reference: Inputs | None = None
-    """Of a process with inputs: those under which trajectories are compared, here and by the
-    reader. Members, and what is read, would otherwise differ by their inputs too."""
+    response: Response | None = None
+    """Of a process with inputs; the centre and the members are as with the reference inputs."""
+
+    def given(self, inputs: Inputs | None) -> "Family":
+        """The family as it is with some inputs."""
+        if self.response is None or inputs is None:
+            return self
+        centre = self.centre + self.active_axes @ self.response(inputs)
+        return eqx.tree_at(lambda family: family.centre, self, centre)
 
     def active(self, latent: Float[AnyArray, " latent"]) -> Float[Array, " active"]:
         """The active coordinates of a z."""
@@ -100,32 +125,19 @@ def learn_families(
 ) -> list[Family] | None:
     """Those of several processes of one kind, with as many active directions each."""
     seen = [some_tasks(some, MOST_SYSTEMS, seed) for some in tasks]
-    references = [_reference(some.observations.inputs) for some in seen]
     one = jax.tree.map(lambda leaf: leaf[0], seen[0].observations)
     if eqx.filter_eval_shape(processes[0].encode, one).latent.loc.size == 0:
         return None
-    looks = [
-        _look_at(process, some, reference)
-        for process, some, reference in zip(processes, seen, references, strict=True)
-    ]
+    looks = [_look_at(process, some) for process, some in zip(processes, seen, strict=True)]
     number = max(max(1, int((look.information > LEAST_INFORMATION).sum())) for look in looks)
     # An even number: families of few sizes, of which few are compiled.
     number = min(number + number % 2, len(looks[0].centre))
     values = [some.privileged for some in seen]
     readable = all(value.shape[1] and not np.isnan(value).all(0).any() for value in values)
     return [
-        _family(look, value if readable else None, number, reference, seed=seed)
-        for look, value, reference in zip(looks, values, references, strict=True)
+        _family(process, some, look, value if readable else None, number, seed=seed)
+        for process, some, look, value in zip(processes, seen, looks, values, strict=True)
     ]
-
-
-def _reference(inputs: Inputs | None) -> Inputs | None:
-    """The inputs of the system that is most like the average, as they are in the middle of it."""
-    if inputs is None:
-        return None
-    means = np.asarray(inputs.values).mean(axis=1)
-    one = means[np.argmin(((means - means.mean(axis=0)) ** 2).sum(axis=1))]
-    return Inputs(np.zeros(1, np.float32), one[None].astype(np.float32))
 
 
 class _Look(NamedTuple):
@@ -146,8 +158,8 @@ def _grid() -> Float[np.ndarray, " grid"]:
     return np.linspace(0.0, 1.0, GRID, dtype=np.float32)
 
 
-def _look_at(process: AbstractProcess, seen: Task, reference: Inputs | None) -> _Look:
-    found = compiled(_look, brief=False)(process, seen, _grid(), reference)
+def _look_at(process: AbstractProcess, seen: Task) -> _Look:
+    found = compiled(_look, brief=False)(process, seen, _grid())
     locs, scales, means, decoded_scales, jacobians = jax.tree.map(
         lambda leaf: np.asarray(leaf), found
     )
@@ -172,15 +184,25 @@ def _look_at(process: AbstractProcess, seen: Task, reference: Inputs | None) -> 
 
 
 def _family(
+    process: AbstractProcess,
+    seen: Task,
     look: _Look,
     privileged: np.ndarray | None,
     number: int,
-    reference: Inputs | None,
     *,
     seed: int,
 ) -> Family:
     inverse = np.linalg.inv(look.axes)[:number]
     points = look.centred @ inverse.T
+    response = None
+    if seen.observations.inputs is not None:
+        response, shifts = _respond(seen.observations.inputs, points)
+        points = points - shifts
+        latents = look.centre + look.centred - shifts @ look.axes[:, :number].T
+        at_reference = compiled(_at_reference, brief=False)
+        found = at_reference(process, seen, latents.astype(np.float32), _grid(), response.reference)
+        means, scales = (np.asarray(part) for part in found)
+        look = look._replace(means=means, scales=scales)
     chosen = np.random.default_rng(seed).permutation(len(points))[:MEMBERS]
     as_float = partial(np.asarray, dtype=np.float32)
     return Family(
@@ -196,7 +218,7 @@ def _family(
         spacing=as_float(_spacing(look.means[chosen])),
         reader=None if privileged is None else fit_reader(look.means, privileged.astype(float)),
         trust=Trust.full(),
-        reference=reference,
+        response=response,
     )
 
 
@@ -220,22 +242,47 @@ def some_tasks(tasks: Task | RaggedTasks, number: int, seed: int) -> Task:
     return tasks[chosen]
 
 
-def _look(process: AbstractProcess, tasks: Task, grid, reference: Inputs | None):
+def _respond(
+    inputs: Inputs, points: Float[np.ndarray, "system active"]
+) -> tuple[Response, Float[np.ndarray, "system active"]]:
+    """How the active coordinates of systems follow their inputs (ridge regression), and by how much
+    those of each do. The reference is the system most like the average."""
+    averages = np.asarray(compiled(jax.vmap(Inputs.average), brief=True)(inputs), float)
+    distances = ((averages - averages.mean(axis=0)) ** 2).sum(axis=1)
+    reference = averages[np.argmin(distances)]
+    apart = averages - averages.mean(axis=0)
+    ridge = RIDGE * len(apart) * np.eye(apart.shape[1])
+    shift = np.linalg.solve(apart.T @ apart + ridge, apart.T @ (points - points.mean(axis=0))).T
+    constant = Inputs(np.zeros(1, np.float32), reference[None].astype(np.float32))
+    shifts = (averages - reference) @ shift.T
+    return Response(constant, shift.astype(np.float32)), shifts
+
+
+def _at_reference(process: AbstractProcess, tasks: Task, latents, grid, reference: Inputs):
+    """What each system would look like with the reference inputs."""
+
+    def one(arguments):
+        task, z = arguments
+        code = process.encode(task.observations.under(reference))
+        decoded = process.decode(Sample(z, code.deterministic), grid)
+        return decoded.loc, decoded.scale
+
+    return jax.lax.map(one, (tasks, latents), batch_size=16)
+
+
+def _look(process: AbstractProcess, tasks: Task, grid):
     """Of each task: z with all that is known, what it decodes to, and how that depends on z."""
 
     def one(task: Task):
         code = process.encode(task.observations, task.privileged)
         z = code.latent.loc
 
-        def decoded(z, deterministic=code.deterministic):
-            normal = process.decode(Sample(z, deterministic), grid)
+        def decoded(z):
+            normal = process.decode(Sample(z, code.deterministic), grid)
             return normal.loc, normal.scale
 
         means, scales = decoded(z)
         jacobian = jax.jacfwd(lambda z: decoded(z)[0])(z) / scales[..., None]
-        if reference is not None:
-            code = process.encode(task.observations.under(reference))
-            means, scales = decoded(z, code.deterministic)
         return z, code.latent.scale, means, scales, jacobian
 
     return jax.lax.map(one, tasks, batch_size=16)

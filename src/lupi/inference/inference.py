@@ -125,19 +125,21 @@ def decode_with_grid(
 ) -> list[Normal]:
     """What samples of z decode to at several sets of times, and last on the grid of the family,
     under its reference inputs where there are inputs."""
-    if family.reference is None:
+    if family.response is None:
         parts = [*parts, family.grid]
         return decode_samples(process, latents, deterministic, parts, horizon=horizon)
+    shift = family.given(context.inputs).centre - family.centre
     reference = at_reference(process, family, context)
     return [
         *decode_samples(process, latents, deterministic, parts, horizon=horizon),
-        *decode_samples(process, latents, reference, [family.grid], horizon=1),
+        *decode_samples(process, latents - shift, reference, [family.grid], horizon=1),
     ]
 
 
 def at_reference(process: AbstractProcess, family: Family, context: Observations) -> PyTree[Array]:
     """The deterministic part of the code of a system with the reference inputs of a family."""
-    return process.encode(context.under(family.reference)).deterministic
+    assert family.response is not None
+    return process.encode(context.under(family.response.reference)).deterministic
 
 
 def decode_samples(

@@ -78,13 +78,9 @@ class Refined(AbstractInference):
                 "expected what is known of the family of systems (`lupi.learn_family`), got none: "
                 "give it to the predictor, or use the `Amortised` inference."
             )
+        at_rest, family = family, family.given(context.inputs)
         searched = process.in_training()
-        reference = (
-            code.deterministic
-            if family.reference is None
-            else at_reference(searched, family, context)
-        )
-        problem = _Problem(searched, family, context, code.deterministic, reference, privileged)
+        problem = _Problem(searched, family, at_rest, context, code.deterministic, privileged)
         scores, near = _scores_of_members(problem)
         guess = family.active(code.latent.loc)
         starts = min(self.starts, len(near) - 1)
@@ -99,7 +95,7 @@ class Refined(AbstractInference):
         latents = jax.vmap(family.latent)(active, other)
         parts = decode_with_grid(
             process,
-            family,
+            at_rest,
             context,
             latents,
             code.deterministic,
@@ -138,10 +134,11 @@ class _Problem(NamedTuple):
 
     process: AbstractProcess
     family: Family
+    """As it is with the inputs of the system."""
+    at_rest: Family
+    """As it is with the reference inputs, with which privileged values are read."""
     context: Observations
     deterministic: PyTree[Array]
-    reference: PyTree[Array]
-    """The same under the reference inputs of the family, of which privileged values are read."""
     privileged: Float[AnyArray, " privileged"] | None
 
     def seen(self) -> tuple[Float[Array, " value"], Bool[Array, " value"]]:
@@ -175,9 +172,11 @@ class _Problem(NamedTuple):
         if not with_grid:
             at_context = self.process.decode(Sample(latent, self.deterministic), times)
             return at_context, at_context.loc[:0]
-        if self.family.reference is not None:
+        if self.family.response is not None:
             at_context = self.process.decode(Sample(latent, self.deterministic), times)
-            return at_context, self.process.decode(Sample(latent, self.reference), grid).loc
+            reference = at_reference(self.process, self.at_rest, self.context)
+            latent = latent - self.family.centre + self.at_rest.centre
+            return at_context, self.process.decode(Sample(latent, reference), grid).loc
         number = len(times)
         both = self.process.decode(
             Sample(latent, self.deterministic), jnp.concatenate([times, grid])
@@ -355,7 +354,7 @@ def _scores_of_members(
     def decoded(member, means, scales):
         return problem.decoded(family.latent(member), with_grid=False)[0]
 
-    at_context = known if family.reference is None else decoded
+    at_context = known if family.response is None else decoded
 
     def one(member, means, scales):
         found = at_context(member, means, scales)
