@@ -1,7 +1,5 @@
 """Predictions in original units, where these have limits."""
 
-from typing import Any
-
 import equinox as eqx
 import numpy as np
 from jaxtyping import Float
@@ -9,8 +7,8 @@ from jaxtyping import Float
 from lupi.data.normalisation import Normalisation
 from lupi.distributions import AbstractNormalMixture, AnyArray, Normal, NormalMixture
 
-NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
-WEIGHTS = WEIGHTS / WEIGHTS.sum()
+SIGMA = (0.1587, 0.8413)
+"""Between which a Normal distribution has one standard deviation to either side."""
 
 LEVELS = (np.arange(64) + 0.5) / 64
 """At which quantiles are compared with a value."""
@@ -30,8 +28,10 @@ def in_original_units(
 class LimitedMixture(AbstractNormalMixture):
     """What a mixture of Normals in the model's units says of quantities with limits.
 
-    Quantiles and probabilities are the mixture's own, taken to original units; moments are
-    integrals (Gauss-Hermite, of each component), and the CRPS is the mean of the quantile scores.
+    Quantiles and probabilities are the mixture's own, taken to original units, and the CRPS is the
+    mean of the quantile scores. The mean is that of the central 90 %, and the standard deviation
+    half of the central 68 %: far out in the tails of a logarithm lie numbers that nobody believes
+    in, and that would outweigh all others.
     """
 
     means: Float[AnyArray, "*series component time observed"]
@@ -43,23 +43,16 @@ class LimitedMixture(AbstractNormalMixture):
     def _own(self) -> NormalMixture:
         return NormalMixture(np.asarray(self.means), np.asarray(self.scales))
 
-    def _moment(self, power: int, centre: Any = 0.0) -> np.ndarray:
-        original = self.normalisation.to_original_values
-        total = 0.0
-        for node, weight in zip(NODES, WEIGHTS, strict=True):
-            values = original(np.asarray(self.means, float) + node * np.asarray(self.scales, float))
-            total = total + weight * ((values - centre) ** power).mean(axis=-3)
-        return np.asarray(total)
-
     @property
     def mean(self) -> Float[AnyArray, "*series time observed"]:
-        """The mean."""
-        return self._moment(1)
+        """The mean of the central 90 %."""
+        return self.quantile(0.05 + 0.9 * LEVELS).mean(axis=0)
 
     @property
     def std(self) -> Float[AnyArray, "*series time observed"]:
-        """The standard deviation."""
-        return np.sqrt(self._moment(2, np.expand_dims(self.mean, -3)))
+        """Half of the central 68 %."""
+        lower, upper = self.quantile(np.array(SIGMA))
+        return (upper - lower) / 2
 
     @property
     def spread(self) -> Normal:

@@ -129,7 +129,7 @@ class Forecaster:
         times: Any = None,
         *,
         starts: Mapping[Any, Any] | None = None,
-        known: Mapping[Any, Any] | None = None,
+        known: Any = None,
         privileged: Mapping[Any, Any] | None = None,
         by: str | None = None,
         num_samples: int = 64,

@@ -12,9 +12,7 @@ from lupi.data.series_table import Columns, SeriesTable
 from lupi.errors import UserError
 
 
-def with_known(
-    table: SeriesTable, given: Mapping[Any, Any] | None, columns: Columns, *, varies: bool
-) -> SeriesTable:
+def with_known(table: SeriesTable, given: Any, columns: Columns, *, varies: bool) -> SeriesTable:
     """The table with all that training knew of new runs: from its own columns, or as given apart.
 
     `columns` are those of training, and `varies` whether anything changed within its runs.
@@ -84,9 +82,7 @@ def _numbers(name: str, value: Any, columns: Columns) -> dict[str, float]:
     return {f"{name}={kind}": float(kind == text) for kind in kinds}
 
 
-def _given(
-    given: Mapping[Any, Any] | None, table: SeriesTable, columns: Columns
-) -> dict[Any, Mapping[str, Any]]:
+def _given(given: Any, table: SeriesTable, columns: Columns) -> dict[Any, Mapping[str, Any]]:
     """What is given apart, of each series by its label."""
     labels = table.labels.tolist()
     if given is None:

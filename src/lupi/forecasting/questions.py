@@ -55,7 +55,7 @@ def read_question(
     times: Any,
     starts: Mapping[Any, Any] | None,
     privileged: Mapping[Any, Any] | None,
-    known: Mapping[Any, Any] | None,
+    known: Any,
     trained: Trained,
 ) -> Question:
     """The series and times of a question, in the table's terms."""

@@ -118,7 +118,7 @@ def decode_with_grid(
     family: Family,
     context: Observations,
     latents: Float[Array, "sample latent"],
-    deterministic: PyTree[Array],
+    deterministic: PyTree[AnyArray],
     parts: Sequence[Float[AnyArray, " _"]],
     *,
     horizon: int,
@@ -136,7 +136,9 @@ def decode_with_grid(
     ]
 
 
-def at_reference(process: AbstractProcess, family: Family, context: Observations) -> PyTree[Array]:
+def at_reference(
+    process: AbstractProcess, family: Family, context: Observations
+) -> PyTree[AnyArray]:
     """The deterministic part of the code of a system with the reference inputs of a family."""
     assert family.response is not None
     return process.encode(context.under(family.response.reference)).deterministic
@@ -145,7 +147,7 @@ def at_reference(process: AbstractProcess, family: Family, context: Observations
 def decode_samples(
     process: AbstractProcess,
     latents: Float[Array, "sample latent"],
-    deterministic: PyTree[Array],
+    deterministic: PyTree[AnyArray],
     parts: Sequence[Float[AnyArray, " _"]],
     *,
     horizon: int,

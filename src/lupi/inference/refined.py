@@ -138,7 +138,7 @@ class _Problem(NamedTuple):
     at_rest: Family
     """As it is with the reference inputs, with which privileged values are read."""
     context: Observations
-    deterministic: PyTree[Array]
+    deterministic: PyTree[AnyArray]
     privileged: Float[AnyArray, " privileged"] | None
 
     def seen(self) -> tuple[Float[Array, " value"], Bool[Array, " value"]]:

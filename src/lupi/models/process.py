@@ -28,7 +28,7 @@ class Code(eqx.Module):
     latent: Normal
     """The distribution of z. A process without a latent has one of size 0 (`no_latent`), so that
     its divergences are 0 and its samples empty, without a special case anywhere."""
-    deterministic: PyTree[Array] = ()
+    deterministic: PyTree[AnyArray] = ()
     """What the decoder gets as it is, whatever z: a representation, or keys and values that it
     looks up at each time it is asked for."""
 
@@ -37,7 +37,7 @@ class Sample(eqx.Module):
     """One possible system: a z, and the deterministic part of the code it was drawn from."""
 
     latent: Float[AnyArray, " latent"]
-    deterministic: PyTree[Array] = ()
+    deterministic: PyTree[AnyArray] = ()
 
 
 def no_latent() -> Normal:
@@ -67,7 +67,9 @@ class AbstractProcess(AbstractPredictor):
         return 0
 
     @abc.abstractmethod
-    def represent(self, observations: Observations, *, key: PRNGKeyArray | None) -> PyTree[Array]:
+    def represent(
+        self, observations: Observations, *, key: PRNGKeyArray | None
+    ) -> PyTree[AnyArray]:
         """Each point on its own, padding too: what does not depend on which points are in a set.
 
         Training asks for two sets of the same points; this is computed once for both.
@@ -76,7 +78,7 @@ class AbstractProcess(AbstractPredictor):
     @abc.abstractmethod
     def summarise(
         self,
-        points: PyTree[Array],
+        points: PyTree[AnyArray],
         mask: Bool[AnyArray, " time"],
         privileged: Float[AnyArray, " privileged"],
         *,
@@ -180,7 +182,7 @@ class AbstractProcess(AbstractPredictor):
     def predict_from_latents(
         self,
         latents: Float[AnyArray, "sample latent"],
-        deterministic: PyTree[Array],
+        deterministic: PyTree[AnyArray],
         times: Float[AnyArray, " time"],
         *,
         horizon: int = 1,

@@ -1,0 +1,155 @@
+"""Known columns, categories and positive quantities: Python, command line, file and back."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import lupi
+from lupi.cli import main
+from lupi.errors import UserError
+
+COLUMNS = {"series": "run", "time": "t", "observed": ["y"], "privileged": ["rate"]}
+KNOWN = {"known": ["dose", "sex"], "positive": ["y"]}
+SMALL = {
+    "members": 2,
+    "inference": "amortised",
+    "process": {"hidden_size": 8, "representation_size": 8},
+    "train": {"epochs": 60, "batch_size": 4, "learning_rate": 0.02},
+}
+
+
+def make_runs(number: int = 16) -> pd.DataFrame:
+    """A dose that decays; women and men at other rates."""
+    rng = np.random.default_rng(0)
+    runs = []
+    for i in range(number):
+        dose, sex, rate = rng.uniform(1, 9), "fm"[i % 2], rng.uniform(0.5, 1.0)
+        t = np.sort(rng.uniform(0, 3, 7))
+        y = dose * np.exp(-rate * (1 + i % 2) * t + 0.02 * rng.standard_normal(7))
+        runs.append(
+            pd.DataFrame({"run": f"r{i}", "t": t, "y": y, "rate": rate, "dose": dose, "sex": sex})
+        )
+    return pd.concat(runs, ignore_index=True)
+
+
+RUNS = make_runs()
+NEW = RUNS[RUNS["run"] == "r3"].iloc[:2].drop(columns="rate")
+
+
+@pytest.fixture(scope="module")
+def trained() -> lupi.Forecaster:
+    table = lupi.read_series(RUNS, **COLUMNS, **KNOWN)
+    return lupi.Forecaster(**SMALL).fit(table, seed=0, progress=False)
+
+
+def test_what_is_known_is_read_from_the_observations_or_given(trained):
+    read = trained.predict(NEW, [0.5, 2.0])
+    dose, sex = NEW["dose"].iloc[0], NEW["sex"].iloc[0]
+    bare = NEW.drop(columns=["dose", "sex"])
+    for given in ({"dose": dose, "sex": sex}, {"r3": {"dose": dose, "sex": sex}}):
+        again = trained.predict(bare, [0.5, 2.0], known=given)
+        np.testing.assert_array_equal(read.mixture.means, again.mixture.means)
+
+
+def test_before_anything_is_seen_the_forecast_follows_the_dose(trained):
+    low, high = (
+        trained.predict(None, [0.0], known={"dose": dose, "sex": "f"}, by="lupi").mean.item()
+        for dose in (1.5, 8.5)
+    )
+    assert high > 2 * low
+
+
+def test_forecasts_of_a_positive_quantity_are_positive(trained):
+    forecast = trained.predict(NEW, [0.5, 2.0, 3.0, 9.0])
+    assert (forecast.samples > 0).all()
+    assert (forecast.interval(coverage=0.99)[0] > 0).all()
+    lower, upper = forecast.interval()
+    assert ((lower < forecast.mean) & (forecast.mean < upper))[:3].all()
+    below = forecast.probability_below(forecast.quantile(0.3))
+    np.testing.assert_allclose(below, 0.3, atol=1e-3)
+
+
+def test_density_integrates_to_one(trained):
+    forecast = trained.predict(NEW, [1.0])
+    values = np.geomspace(1e-4, 1e3, 400)
+    densities = [np.exp(forecast.log_density(np.full((1, 1), v))).item() for v in values]
+    assert np.trapezoid(densities, values) == pytest.approx(1, abs=0.02)
+
+
+def test_the_file_holds_what_is_known(trained, tmp_path):
+    trained.save(tmp_path / "model.lupi")
+    again = lupi.load(tmp_path / "model.lupi")
+    assert again.columns == trained.columns
+    assert again.normalisation == trained.normalisation
+    np.testing.assert_array_equal(
+        again.predict(NEW, [0.5]).mixture.means, trained.predict(NEW, [0.5]).mixture.means
+    )
+
+
+def test_evaluation_is_in_original_units(trained):
+    table = lupi.read_series(RUNS, **COLUMNS, **KNOWN)
+    found = lupi.evaluate(trained, table, context="first:0.5")
+    errors = np.abs(found.forecast.mean - found.truth)
+    assert found.metrics["y"]["rmse"].mean >= 0.5 * errors.mean()
+    assert found.metrics["y"]["rmse"].mean <= errors.max()
+    assert trained.provenance["out_of_fold"]["blend"]["rmse"]["y"] < RUNS["y"].std()
+
+
+@pytest.mark.parametrize(
+    ("observations", "given", "message"),
+    [
+        (NEW.drop(columns="dose"), None, "has no 'dose'"),
+        (NEW.assign(sex="x"), None, "one of the categories"),
+        (NEW.drop(columns="sex"), {"sex": "x"}, "has seen no other"),
+        (NEW.drop(columns="dose"), {"dose": "much"}, "expected a number"),
+        (NEW, {"mass": 3}, "expected some of the columns"),
+        (NEW, {"r9": {"dose": 3}}, "r9"),
+        (NEW, [3], "expected a dictionary"),
+        (NEW.assign(dose=[3.0, 4.0]), None, "changes within the run"),
+        (NEW.assign(y=[-1.0, 2.0]), None, "at least 0"),
+    ],
+)
+def test_what_was_not_known_or_cannot_be_is_refused(trained, observations, given, message):
+    with pytest.raises(UserError, match=message):
+        trained.predict(observations, [0.5], known=given)
+
+
+def test_the_command_line_takes_known_columns(tmp_path, capsys):
+    runs, model = str(tmp_path / "runs.csv"), str(tmp_path / "model.lupi")
+    RUNS.to_csv(runs, index=False)
+    columns = ["--series", "run", "--time", "t", "--observed", "y", "--privileged", "rate"]
+    columns += ["--known", "dose,sex", "--limits.y", "0:"]
+    main(["check", runs, *columns, "--json"])
+    assert json.loads(capsys.readouterr().out)["known"]["sex"]["categories"] == ["f", "m"]
+    small = ["--train.epochs", "2", "--process.hidden-size", "8", "--inference", "amortised"]
+    main(["train", runs, *columns, *small, "--members", "1", "--no-blend", "--out", model])
+    out = str(tmp_path / "prior.csv")
+    main(["predict", model, "--out", out, "--known.dose", "3", "--known.sex", "f"])
+    assert (pd.read_csv(out)["y_lower"] >= 0).all()
+    NEW.to_csv(tmp_path / "new.csv", index=False)
+    main(["predict", model, str(tmp_path / "new.csv"), "--out", out, "--privileged.rate", "0.7"])
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main(["predict", model, "--out", out])
+    assert "has no 'dose'" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["check", runs, *columns[:-1], "0:x"])
+    assert "two numbers with a colon" in capsys.readouterr().err
+
+
+def test_a_course_with_future_values_is_trained_on_and_forecast():
+    rng = np.random.default_rng(1)
+    runs = []
+    for i in range(8):
+        t = np.linspace(0, 1, 9)
+        heat = np.where(t < rng.uniform(0.2, 0.8), 0.0, 1.0)
+        runs.append(pd.DataFrame({"run": i, "t": t, "x": np.cumsum(heat), "heat": heat}))
+    table = lupi.read_series(pd.concat(runs), series="run", time="t", observed="x", known="heat")
+    small = SMALL | {"members": 1, "blend": False, "train": {"epochs": 2, "batch_size": 4}}
+    forecaster = lupi.Forecaster(**small).fit(table, seed=0, progress=False)
+    seen = {"t": [0.0, 0.1], "x": [0.0, 0.0], "heat": [0.0, 0.0]}
+    cold = forecaster.predict(seen, [0.9]).mean
+    going_on = {"t": [0.0, 0.1, 0.5], "x": [0.0, 0.0, None], "heat": [0.0, 0.0, 1.0]}
+    assert forecaster.predict(going_on, [0.9]).mean != cold
