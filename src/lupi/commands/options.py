@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -32,6 +32,14 @@ class ColumnOptions:
         A second file with the privileged columns, one row for each run.
     units
         The unit of a column, such as --units.x1 m.
+    clock
+        What dates count from: the beginning of each run, of its day, its week or its year, or one
+        time common to all runs.
+    start
+        The column that says when a run with dates began, if that was before its first row.
+    window
+        Cut each series into runs of this length: a number in the unit of the time column; for dates
+        7D, 24h and the like, or MS or YS for months or years. Runs of one row are left out.
     """
 
     time: str
@@ -40,6 +48,9 @@ class ColumnOptions:
     privileged: Names = ()
     privileged_table: str | None = None
     units: dict[str, str] | None = None
+    clock: Literal["run", "day", "week", "year", "common"] = "run"
+    start: str | None = None
+    window: str | None = None
 
     def as_arguments(self) -> dict[str, Any]:
         """The arguments of `read_series`."""
@@ -50,6 +61,9 @@ class ColumnOptions:
             "privileged": split_names(self.privileged),
             "privileged_table": self.privileged_table,
             "units": self.units,
+            "clock": self.clock,
+            "start": self.start,
+            "window": self.window,
         }
 
 

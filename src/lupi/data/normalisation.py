@@ -1,9 +1,10 @@
 """From original units to the model's and back."""
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from pydantic import BaseModel, ConfigDict
 
+from lupi.data.clocks import clock_origins
 from lupi.data.observations import Observations
 from lupi.data.ragged import RaggedTasks
 from lupi.data.series_table import SeriesTable
@@ -26,7 +27,8 @@ class Normalisation(BaseModel):
     time_start: float
     time_scale: float
     own_clock: bool
-    """Whether each series counts time from its own first row. Dates do, numbers do not."""
+    """Whether each series counts time from a beginning of its own. Dates do, unless they have one
+    common clock; numbers do not."""
     observed_mean: tuple[float, ...]
     observed_scale: tuple[float, ...]
     privileged_mean: tuple[float, ...]
@@ -38,10 +40,8 @@ class Normalisation(BaseModel):
 
         Where they are only `some` of those there are, a column may have one value in all of them.
         """
-        own_clock = table.columns.datetime
-        times = (
-            table.times - series_starts(table)[_series_of_rows(table)] if own_clock else table.times
-        )
+        own_clock = table.columns.datetime and table.columns.clock != "common"
+        times = table.times - _origins_of_rows(table) if own_clock else table.times
         first, last = float(times.min()), float(times.max())
         if first == last:
             raise UserError(
@@ -60,12 +60,12 @@ class Normalisation(BaseModel):
         )
 
     def to_model_times(self, times, start):
-        """Times as the model sees them, of a series that begins at `start`."""
+        """Times as the model sees them, of a series whose clock begins at `start`."""
         origin = np.asarray(start if self.own_clock else 0.0)
         return (np.asarray(times, float) - origin - self.time_start) / self.time_scale
 
     def to_original_times(self, times):
-        """Times of the model in original units; on a clock of its own, since the series began."""
+        """Times of the model in original units; on a clock of its own, what that shows."""
         return times * self.time_scale + self.time_start
 
     def to_model_values(self, values):
@@ -88,8 +88,7 @@ class Normalisation(BaseModel):
 
 def within_span(table: SeriesTable, normalisation: Normalisation) -> SeriesTable:
     """The rows within the span of the training data."""
-    starts = series_starts(table)[_series_of_rows(table)]
-    times = normalisation.to_model_times(table.times, starts)
+    times = normalisation.to_model_times(table.times, _origins_of_rows(table))
     return table.rows((times >= 0) & (times <= 1))
 
 
@@ -116,16 +115,15 @@ def _statistics(
 def to_tasks(
     table: SeriesTable,
     normalisation: Normalisation,
-    starts: Float[np.ndarray, " series"] | None = None,
+    origins: Float[np.ndarray, " series"] | None = None,
 ) -> RaggedTasks:
     """The series in the model's units.
 
-    `starts` is when each series began, where that matters and is not its first row.
+    `origins` is where the clock of each series begins, if the table does not say it.
     """
-    series = _series_of_rows(table)
-    starts = series_starts(table) if starts is None else starts
     missing = np.isnan(table.values)
-    ts = normalisation.to_model_times(table.times, starts[series])
+    of_rows = _origins_of_rows(table, origins)
+    ts = normalisation.to_model_times(table.times, of_rows)
     ys = np.where(missing, 0.0, normalisation.to_model_values(table.values))
     privileged = normalisation.to_model_privileged(table.privileged)
     seen = Observations(
@@ -134,10 +132,9 @@ def to_tasks(
     return RaggedTasks(seen, table.offsets, privileged.astype(np.float32))
 
 
-def series_starts(table: SeriesTable) -> Float[np.ndarray, " series"]:
-    """The time of the first row of each series."""
-    return table.times[table.offsets[:-1]]
-
-
-def _series_of_rows(table: SeriesTable) -> Int[np.ndarray, " row"]:
-    return np.repeat(np.arange(len(table)), table.lengths)
+def _origins_of_rows(
+    table: SeriesTable, origins: Float[np.ndarray, " series"] | None = None
+) -> Float[np.ndarray, " row"]:
+    """Where the clock of each row's series begins."""
+    origins = clock_origins(table.columns, table.began) if origins is None else origins
+    return np.repeat(origins, table.lengths)

@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64, Shaped
@@ -31,6 +31,11 @@ class Columns(BaseModel):
     """Of dates that had one; those without are taken for UTC."""
     units: dict[str, str] = {}
     """Of columns, where they were given; for labels only."""
+    clock: Literal["run", "day", "week", "year", "common"] = "run"
+    """What dates count from: the beginning of the run, or that of its day, its week or its year; or
+    one time for all runs. Numbers count as they are."""
+    start: str | None = None
+    """The column that says when a run began, if that was before its first row."""
 
     def with_unit(self, name: str) -> str:
         """The name of a column with its unit."""
@@ -55,6 +60,10 @@ class SeriesTable:
     """NaN is a gap; every row has at least one value."""
     privileged: Float64[np.ndarray, "series privileged"]
     """NaN where it is not known."""
+    starts: Float64[np.ndarray, " series"] | None = None
+    """When each series began, where that is not its first row."""
+    left_out: dict[str, dict[str, int]] = field(default_factory=dict)
+    """How many `rows` and `series` of the source are not here, by the reason."""
 
     def __len__(self) -> int:
         """How many series there are."""
@@ -64,6 +73,11 @@ class SeriesTable:
     def lengths(self) -> Int64[np.ndarray, " series"]:
         """The number of rows of each series."""
         return np.diff(self.offsets)
+
+    @property
+    def began(self) -> Float64[np.ndarray, " series"]:
+        """When each series began: as is known of it, or with its first row."""
+        return self.times[self.offsets[:-1]] if self.starts is None else self.starts
 
     def __getitem__(self, index: Any) -> "SeriesTable":
         """The series at a slice, an array of indices or booleans, or one index, in that order."""
@@ -78,10 +92,11 @@ class SeriesTable:
             self.times[rows],
             self.values[rows],
             self.privileged[chosen],
+            starts=None if self.starts is None else self.starts[chosen],
         )
 
     def rows(self, chosen: Bool[np.ndarray, " row"]) -> "SeriesTable":
-        """Some of the rows; series without any are left out."""
+        """Some of the rows, of series that began when they did; those without any are left out."""
         series = np.repeat(np.arange(len(self)), self.lengths)
         lengths = np.bincount(series[chosen], minlength=len(self))
         kept = lengths > 0
@@ -92,6 +107,7 @@ class SeriesTable:
             self.times[chosen],
             self.values[chosen],
             self.privileged[kept],
+            starts=self.began[kept],
         )
 
     def to_dataframe(self) -> "pd.DataFrame":
@@ -115,7 +131,8 @@ class SeriesTable:
         """A sha256 of the columns, labels and numbers, whatever order the rows came in."""
         digest = hashlib.sha256(self.columns.model_dump_json().encode())
         digest.update(json.dumps(self.labels.tolist()).encode())
-        for array in (self.offsets, self.times, self.values, self.privileged):
+        arrays = [self.offsets, self.times, self.values, self.privileged]
+        for array in arrays if self.starts is None else [*arrays, self.starts]:
             little_endian = array.astype(array.dtype.newbyteorder("<"), copy=False)
             digest.update(np.ascontiguousarray(little_endian).data)
         return digest.hexdigest()
