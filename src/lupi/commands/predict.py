@@ -1,8 +1,10 @@
 """`lupi predict`."""
 
+import sys
 from pathlib import Path
 
 from lupi.commands.options import Json, refuse_overwriting, show
+from lupi.commands.times import read_times
 from lupi.errors import UserError
 
 SHOWN = 10
@@ -22,9 +24,13 @@ def predict(
     plot: Path | None = None,
     systems: Path | None = None,
     known: dict[str, float] | None = None,
+    start: str | None = None,
     json: Json = False,
 ) -> None:
     """Forecast new runs from a few observations.
+
+    Runs that cannot be forecast are named with the reason, the others are forecast, and it ends
+    with 2.
 
     Parameters
     ----------
@@ -52,11 +58,15 @@ def predict(
         them, and its surprise (.csv, .parquet or .nc).
     known
         A privileged value that is known of the new runs all the same, such as --known.k 0.5.
+    start
+        The column of the observations that says when a run with dates began, if that was before its
+        first row. Default: that of the training data, where the observations have it.
     json
         Print JSON for programs.
     """
     from lupi.data.writing import check_suffix, write_table
     from lupi.forecasting import load
+    from lupi.forecasting.refusals import refusal
 
     check_suffix(out)
     if observations is not None:
@@ -69,10 +79,17 @@ def predict(
         check_suffix(systems)
         refuse_overwriting(systems, str(out))
     forecast = load(model).predict(
-        observations, _parse(times), privileged=known, num_samples=samples, seed=seed
+        observations,
+        read_times(times),
+        starts=start,
+        privileged=known,
+        num_samples=samples,
+        seed=seed,
     )
     write_table(out, forecast.to_dataframe(coverage=coverage))
     result = {"file": str(out), "series": len(forecast), "rows": len(forecast.times)}
+    if forecast.refused:
+        result["refused"] = forecast.refused if json else len(forecast.refused)
     if systems is not None:
         write_table(systems, forecast.systems(coverage=coverage))
         result["systems"] = str(systems)
@@ -84,6 +101,10 @@ def predict(
     show(result, as_json=json)
     if not json:
         _describe(forecast, coverage)
+    for label, reason in forecast.refused.items():
+        print(f"lupi: {refusal(forecast.columns, label, reason)}", file=sys.stderr)
+    if forecast.refused:
+        sys.exit(2)
 
 
 def _describe(forecast, coverage: float) -> None:
@@ -113,17 +134,3 @@ def _describe(forecast, coverage: float) -> None:
             markup=False,
             style="yellow",
         )
-
-
-def _parse(times: str | None):
-    import numpy as np
-
-    if times is None:
-        return None
-    bounds = times.split(":")
-    try:
-        if len(bounds) == 3:
-            return np.linspace(float(bounds[0]), float(bounds[1]), int(bounds[2]))
-        return [float(text) for text in times.split(",")]
-    except ValueError:
-        return times.split(",")

@@ -30,7 +30,7 @@ def read_series(
     training: bool = True,
     clock: str = "run",
     start: str | None = None,
-    window: float | str | None = None,
+    window: int | float | str | None = None,
 ) -> SeriesTable:
     """The series of a table in long format: one row for each time of each series.
 
@@ -99,7 +99,7 @@ def check_series(
     training: bool = True,
     clock: str = "run",
     start: str | None = None,
-    window: float | str | None = None,
+    window: int | float | str | None = None,
 ) -> tuple[SeriesTable | None, list[Problem]]:
     """The series that `read_series` gives, and every problem found instead of the first.
 

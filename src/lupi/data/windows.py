@@ -1,21 +1,26 @@
 """One long record as many runs."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Int
 
-from lupi.data.clocks import since_beginning, wall_clock
+from lupi.data.clocks import DAY, since_beginning, wall_clock
 from lupi.data.problems import Problems
 from lupi.data.series_table import Columns, SeriesTable
+
+SECONDS = {"W": 7 * DAY, "D": DAY, "d": DAY, "h": 3600.0, "min": 60.0, "s": 1.0}
+CALENDAR = ("MS", "QS", "YS")
+"""Units of windows of dates, as pandas calls them."""
 
 ROUNDING = 1e-9
 """Of a window: a time this little before its beginning is at its beginning."""
 
 
 def cut(
-    table: SeriesTable, window: float | str, min_points: int, problems: Problems
+    table: SeriesTable, window: int | float | str, min_points: int, problems: Problems
 ) -> SeriesTable | None:
     """Each series as consecutive runs of the length `window`.
 
@@ -23,9 +28,9 @@ def cut(
     QS and YS are months, quarters and years of the calendar. Windows begin at whole multiples of
     their length, so that records of other places or years are cut at the same phase: numbers from
     0, dates from midnight of the first row as the wall shows it, or from its Monday or 1 January
-    where that is their clock. Numbers then count from the beginning of their window. Runs are labelled by
-    their number, behind that of their series if it has one. Those with fewer than `min_points` rows
-    are left out; None if all are.
+    where that is their clock. Numbers then count from the beginning of their window. Runs are
+    labelled by their number, behind that of their series if it has one. Those with fewer than
+    `min_points` rows are left out; None if all are.
     """
     columns = table.columns
     length = _length(window, columns)
@@ -64,7 +69,7 @@ def cut(
     )
 
 
-def _length(window: float | str, columns: Columns) -> Any:
+def _length(window: int | float | str, columns: Columns) -> Any:
     """A number, in seconds for dates, or a step of the calendar; or, as text, what was expected."""
     try:
         number = float(window)
@@ -84,22 +89,15 @@ def _length(window: float | str, columns: Columns) -> Any:
 
 
 def _duration(text: str) -> Any:
-    import pandas as pd
     from pandas.tseries.frequencies import to_offset
-    from pandas.tseries.offsets import MonthBegin, QuarterBegin, YearBegin
 
-    text = text[:-1] + "D" if text.endswith("d") else text  # pandas no longer likes d
-    try:
-        step = to_offset(text)
-        if isinstance(step, MonthBegin | QuarterBegin | YearBegin):
-            return step
-    except ValueError:
-        pass
-    try:
-        seconds = pd.Timedelta(text if text[:1].isdigit() else f"1{text}").total_seconds()
-    except ValueError:
-        return None
-    return seconds if seconds > 0 else None
+    found = re.fullmatch(r"(\d*\.?\d*) ?([A-Za-z]+)", text)
+    number, unit = found.groups() if found else ("", "")
+    if unit in SECONDS and number != ".":
+        return float(number or 1) * SECONDS[unit] or None
+    if unit in CALENDAR and (number or "1").strip("0").isdecimal():
+        return to_offset(text)
+    return None
 
 
 def _cut_numbers(table: SeriesTable, length: float) -> tuple[Int[np.ndarray, " row"], np.ndarray]:
@@ -125,7 +123,8 @@ def _cut_dates(table: SeriesTable, length: Any) -> tuple[Int[np.ndarray, " row"]
 
 def _new_name(columns: Columns) -> str:
     """Of the column that names the runs, where the table had none."""
-    taken, name = {columns.time, *columns.observed, *columns.privileged}, "window"
+    # Not `window`: a new table with a column `wind` might have misspelt it.
+    taken, name = {columns.time, *columns.observed, *columns.privileged}, "window_number"
     while name in taken:
         name += "_"
     return name
