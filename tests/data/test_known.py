@@ -116,3 +116,12 @@ def test_the_summary_says_what_is_known():
     assert known["dose"] == {"min": 3.0, "max": 5.0, "changes": False}
     assert known["heat"]["changes"]
     assert known["site"] == {"categories": ["north", "south"], "changes": False}
+
+
+def test_windows_have_their_part_of_what_is_known():
+    t = np.arange(6.0)
+    rows = pd.DataFrame({"t": t, "x": t, "u": 10 * t, "pill": [1.0, 0, 2.0, 0, 4.0, 0]})
+    table = lupi.read_series(rows, time="t", observed="x", known="u", events="pill", window=3)
+    first, second = (table.known.path(i) for i in range(2))
+    np.testing.assert_allclose(first.at(np.array([0.0, 1.5, 2.0])), [[0, 1], [15, 1], [20, 3]])
+    np.testing.assert_allclose(second.at(np.array([0.0, 0.9, 1.0])), [[30, 0], [39, 0], [40, 4]])

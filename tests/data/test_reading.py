@@ -414,6 +414,7 @@ def test_the_summary_tells_what_was_understood():
     assert summarise(table) == {
         "series": 2,
         "rows": 3,
+        "left_out": {},
         "lengths": {"min": 1, "median": 1.5, "max": 2},
         "time": {"column": "t", "min": 0.0, "max": 5.0},
         "observed": {

@@ -14,11 +14,13 @@ def evaluate(
     out: Path = Path("evaluation"),
     context: str = "5:9",
     seed: int = 0,
+    window: str | None = None,
     json: Json = False,
 ) -> None:
     """Judge a forecaster on runs it has not seen.
 
     Some observations of each run are shown to it, all others are forecast and compared.
+    Runs that cannot be judged are left out, and named.
     Writes metrics.json, figures/ and report.html.
 
     Parameters
@@ -34,6 +36,8 @@ def evaluate(
         for a share of each run; gap:0.5 for all but the middle half.
     seed
         Of the choice of observations and of the forecasts.
+    window
+        Cut each series of the table into runs of this length, as `lupi train --window` does.
     json
         Print JSON for programs.
     """
@@ -41,22 +45,26 @@ def evaluate(
     from lupi.forecasting import evaluate as evaluate_forecaster
     from lupi.forecasting import load
     from lupi.forecasting.evaluation import read_context
+    from lupi.forecasting.refusals import refusal
     from lupi.report.evaluation import LABELS, as_dictionaries, compared, write_evaluation
 
     read_context(context)  # before anything is loaded
     forecaster = load(model)
-    columns = forecaster.columns
+    columns, there = forecaster.columns, column_names(file)
     table = read_series(
         file,
-        series=columns.series,
+        # Of one long record the runs are named by their windows, and not by a column.
+        series=columns.series if window is None or columns.series in there else None,
         time=columns.time,
         observed=columns.observed,
-        privileged=[name for name in columns.privileged_sources if name in column_names(file)],
+        privileged=[name for name in columns.privileged_sources if name in there],
         known=columns.known,
         events=columns.events,
         categories=columns.categories,
         training=False,
-        min_points=2,
+        clock=columns.clock,
+        start=columns.start if columns.start in there else None,
+        window=window,
     )
     evaluation = evaluate_forecaster(forecaster, table, context=context, seed=seed)
     write_evaluation(
@@ -79,3 +87,7 @@ def evaluate(
     show(as_dictionaries(evaluation) if json else means, as_json=json)
     if not json:
         print(f"\nReport: {out / 'report.html'}")
+        if evaluation.refused:
+            print(f"\n{len(evaluation.refused)} of {len(table)} series are in no score:")
+        for label, reason in evaluation.refused.items():
+            print(f"- {refusal(columns, label, reason)}")

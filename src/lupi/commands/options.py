@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -44,6 +44,14 @@ class ColumnOptions:
         lower limit only.
     units
         The unit of a column, such as --units.x1 m.
+    clock
+        What dates count from: the beginning of each run, of its day, its week or its year, or one
+        time common to all runs.
+    start
+        The column that says when a run with dates began, if that was before its first row.
+    window
+        Cut each series into runs of this length: a number in the unit of the time column; for dates
+        7D, 24h and the like, or MS or YS for months or years. Runs of one row are left out.
     """
 
     time: str
@@ -57,6 +65,9 @@ class ColumnOptions:
     positive: Names = ()
     limits: dict[str, str] | None = None
     units: dict[str, str] | None = None
+    clock: Literal["run", "day", "week", "year", "common"] = "run"
+    start: str | None = None
+    window: str | None = None
 
     def as_arguments(self) -> dict[str, Any]:
         """The arguments of `read_series`."""
@@ -72,6 +83,9 @@ class ColumnOptions:
             "positive": split_names(self.positive),
             "limits": {name: _ends(name, text) for name, text in (self.limits or {}).items()},
             "units": self.units,
+            "clock": self.clock,
+            "start": self.start,
+            "window": self.window,
         }
 
 

@@ -1,8 +1,10 @@
 """`lupi predict`."""
 
+import sys
 from pathlib import Path
 
 from lupi.commands.options import Json, refuse_overwriting, show
+from lupi.commands.times import read_times
 from lupi.errors import UserError
 
 SHOWN = 10
@@ -23,9 +25,13 @@ def predict(
     systems: Path | None = None,
     known: dict[str, str] | None = None,
     privileged: dict[str, float] | None = None,
+    start: str | None = None,
     json: Json = False,
 ) -> None:
     """Forecast new runs from a few observations.
+
+    Runs that cannot be forecast are named with the reason, the others are forecast, and it ends
+    with 2.
 
     Parameters
     ----------
@@ -56,11 +62,15 @@ def predict(
         it differs between runs, or changes, it is a column of the observations.
     privileged
         A privileged value that is known of the new runs all the same, such as --privileged.k 0.5.
+    start
+        The column of the observations that says when a run with dates began, if that was before its
+        first row. Default: that of the training data, where the observations have it.
     json
         Print JSON for programs.
     """
     from lupi.data.writing import check_suffix, write_table
     from lupi.forecasting import load
+    from lupi.forecasting.refusals import refusal
 
     check_suffix(out)
     if observations is not None:
@@ -74,7 +84,8 @@ def predict(
         refuse_overwriting(systems, str(out))
     forecast = load(model).predict(
         observations,
-        _parse(times),
+        read_times(times),
+        starts=start,
         known=None if known is None else {name: _value(text) for name, text in known.items()},
         privileged=privileged,
         num_samples=samples,
@@ -82,6 +93,8 @@ def predict(
     )
     write_table(out, forecast.to_dataframe(coverage=coverage))
     result = {"file": str(out), "series": len(forecast), "rows": len(forecast.times)}
+    if forecast.refused:
+        result["refused"] = forecast.refused if json else len(forecast.refused)
     if systems is not None:
         write_table(systems, forecast.systems(coverage=coverage))
         result["systems"] = str(systems)
@@ -93,6 +106,10 @@ def predict(
     show(result, as_json=json)
     if not json:
         _describe(forecast, coverage)
+    for label, reason in forecast.refused.items():
+        print(f"lupi: {refusal(forecast.columns, label, reason)}", file=sys.stderr)
+    if forecast.refused:
+        sys.exit(2)
 
 
 def _describe(forecast, coverage: float) -> None:
@@ -130,17 +147,3 @@ def _value(text: str) -> float | str:
         return float(text)
     except ValueError:
         return text
-
-
-def _parse(times: str | None):
-    import numpy as np
-
-    if times is None:
-        return None
-    bounds = times.split(":")
-    try:
-        if len(bounds) == 3:
-            return np.linspace(float(bounds[0]), float(bounds[1]), int(bounds[2]))
-        return [float(text) for text in times.split(",")]
-    except ValueError:
-        return times.split(",")

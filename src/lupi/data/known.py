@@ -82,6 +82,17 @@ class Path(NamedTuple):
             self.values[right] - self.values[left]
         )
 
+    def between(self, first: float, last: float, summed: Bool[np.ndarray, " known"]) -> "Path":
+        """The part of it from one time to another; what adds up does so from the first on."""
+        inside = (self.times > first) & (self.times <= last)
+        ends = self.at(np.array([first, last]))
+        values = np.concatenate([ends[:1], self.values[inside], ends[1:]])
+        if first > self.times[0]:
+            values[:, summed] -= self.at(np.array([np.nextafter(first, -np.inf)]))[:, summed]
+        if (values == values[0]).all():
+            return Path(np.array([first]), values[:1])
+        return Path(np.concatenate([[first], self.times[inside], [last]]), values)
+
 
 def make_path(
     times: Float64[np.ndarray, " row"],

@@ -3,9 +3,10 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from pydantic import BaseModel, ConfigDict, Field
 
+from lupi.data.clocks import clock_origins
 from lupi.data.inputs import Inputs
 from lupi.data.known import KNOTS, Known, expanded_names
 from lupi.data.limits import Limit
@@ -31,7 +32,8 @@ class Normalisation(BaseModel):
     time_start: float
     time_scale: float
     own_clock: bool
-    """Whether each series counts time from its own first row. Dates do, numbers do not."""
+    """Whether each series counts time from a beginning of its own. Dates do, unless they have one
+    common clock; numbers do not."""
     observed_mean: tuple[float, ...]
     observed_scale: tuple[float, ...]
     privileged_mean: tuple[float, ...]
@@ -50,10 +52,8 @@ class Normalisation(BaseModel):
 
         Where they are only `some` of those there are, a column may have one value in all of them.
         """
-        own_clock = table.columns.datetime
-        times = (
-            table.times - series_starts(table)[_series_of_rows(table)] if own_clock else table.times
-        )
+        own_clock = table.columns.datetime and table.columns.clock != "common"
+        times = table.times - _origins_of_rows(table) if own_clock else table.times
         first, last = float(times.min()), float(times.max())
         if first == last:
             raise UserError(
@@ -77,12 +77,12 @@ class Normalisation(BaseModel):
         )
 
     def to_model_times(self, times, start):
-        """Times as the model sees them, of a series that begins at `start`."""
+        """Times as the model sees them, of a series whose clock begins at `start`."""
         origin = np.asarray(start if self.own_clock else 0.0)
         return (np.asarray(times, float) - origin - self.time_start) / self.time_scale
 
     def to_original_times(self, times):
-        """Times of the model in original units; on a clock of its own, since the series began."""
+        """Times of the model in original units; on a clock of its own, what that shows."""
         return times * self.time_scale + self.time_start
 
     def to_model_values(self, values):
@@ -95,13 +95,15 @@ class Normalisation(BaseModel):
         mean, scale = np.array(self.privileged_mean), np.array(self.privileged_scale)
         return (values - mean) / scale if values.shape[1] else np.zeros((len(values), mean.size))
 
-    def to_inputs(self, known: Known | None, starts: Float[np.ndarray, " series"]) -> Inputs | None:
-        """What is known of series that began at `starts`, as the model sees it."""
+    def to_inputs(
+        self, known: Known | None, origins: Float[np.ndarray, " series"]
+    ) -> Inputs | None:
+        """What is known of series whose clocks begin at `origins`, as the model sees it."""
         if known is None:
             return None
         times, values = known.arrays(self.num_knots)
         values = (values - np.array(self.known_mean)) / np.array(self.known_scale)
-        ts = self.to_model_times(times, starts[:, None])
+        ts = self.to_model_times(times, origins[:, None])
         return Inputs(ts.astype(np.float32), values.astype(np.float32))
 
     def to_original_values(self, values):
@@ -135,8 +137,7 @@ def _each(limits: tuple[Limit | None, ...], way: str, values):
 
 def within_span(table: SeriesTable, normalisation: Normalisation) -> SeriesTable:
     """The rows within the span of the training data."""
-    starts = series_starts(table)[_series_of_rows(table)]
-    times = normalisation.to_model_times(table.times, starts)
+    times = normalisation.to_model_times(table.times, _origins_of_rows(table))
     return table.rows((times >= 0) & (times <= 1))
 
 
@@ -178,29 +179,24 @@ def _of_known(table: SeriesTable) -> dict[str, Any]:
 def to_tasks(
     table: SeriesTable,
     normalisation: Normalisation,
-    starts: Float[np.ndarray, " series"] | None = None,
+    origins: Float[np.ndarray, " series"] | None = None,
 ) -> RaggedTasks:
     """The series in the model's units.
 
-    `starts` is when each series began, where that matters and is not its first row.
+    `origins` is where the clock of each series begins, if the table does not say it.
     """
-    series = _series_of_rows(table)
-    starts = series_starts(table) if starts is None else starts
     missing = np.isnan(table.values)
-    ts = normalisation.to_model_times(table.times, starts[series])
+    origins = clock_origins(table.columns, table.began) if origins is None else origins
+    ts = normalisation.to_model_times(table.times, np.repeat(origins, table.lengths))
     ys = np.where(missing, 0.0, normalisation.to_model_values(table.values))
     privileged = normalisation.to_model_privileged(table.privileged)
     seen = Observations(
         ts.astype(np.float32), ys.astype(np.float32), gaps=missing if missing.any() else None
     )
-    inputs = normalisation.to_inputs(table.known, starts)
+    inputs = normalisation.to_inputs(table.known, origins)
     return RaggedTasks(seen, table.offsets, privileged.astype(np.float32), inputs)
 
 
-def series_starts(table: SeriesTable) -> Float[np.ndarray, " series"]:
-    """The time of the first row of each series."""
-    return table.times[table.offsets[:-1]]
-
-
-def _series_of_rows(table: SeriesTable) -> Int[np.ndarray, " row"]:
-    return np.repeat(np.arange(len(table)), table.lengths)
+def _origins_of_rows(table: SeriesTable) -> Float[np.ndarray, " row"]:
+    """Where the clock of each row's series begins."""
+    return np.repeat(clock_origins(table.columns, table.began), table.lengths)

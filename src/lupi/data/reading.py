@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
+from lupi.data.clocks import CLOCKS
 from lupi.data.known import expanded_names
 from lupi.data.limits import as_limits
 from lupi.data.parsing import Complaint, Labels, parse_labels, parse_times
@@ -14,6 +15,9 @@ from lupi.data.problems import Problem, Problems, listed, raise_problems, shown
 from lupi.data.reading_known import Categories, find_categories, read_columns, read_known
 from lupi.data.series_table import Columns, SeriesTable, original_times
 from lupi.data.sources import UnreadableError, file_name, open_source
+from lupi.data.starts import with_starts
+from lupi.data.windows import cut
+from lupi.errors import check_name
 
 
 def read_series(
@@ -32,6 +36,9 @@ def read_series(
     units: Mapping[str, str] | None = None,
     min_points: int = 1,
     training: bool = True,
+    clock: str = "run",
+    start: str | None = None,
+    window: int | float | str | None = None,
 ) -> SeriesTable:
     """The series of a table in long format: one row for each time of each series.
 
@@ -62,6 +69,14 @@ def read_series(
     `units` of columns, by name, label forecasts;
     those that a NetCDF file or a Dataset says in attributes are taken where none are given.
 
+    `clock` is what dates count from: the beginning of each `"run"`, which is its first row or what
+    a column `start` says (one date for each series); midnight, Monday or 1 January before it
+    (`"day"`, `"week"`, `"year"`), in the timezone of the dates; or one time for all (`"common"`).
+
+    `window` cuts each series into consecutive runs of that length: a number in the unit of the time
+    column, or for dates a text such as `"7D"`, `"24h"`, or `"MS"` and `"YS"` for months and years.
+    Runs with fewer than `min_points` rows are left out; `left_out` of the result counts them.
+
     Raises `UserError` with the first problem; `check_series` gives them all. `training=False` takes
     what is enough to predict from: columns may be constant or empty.
 
@@ -84,6 +99,9 @@ def read_series(
         units=units,
         min_points=min_points,
         training=training,
+        clock=clock,
+        start=start,
+        window=window,
     )
     raise_problems(problems)
     assert table is not None
@@ -106,13 +124,19 @@ def check_series(
     units: Mapping[str, str] | None = None,
     min_points: int = 1,
     training: bool = True,
+    clock: str = "run",
+    start: str | None = None,
+    window: int | float | str | None = None,
 ) -> tuple[SeriesTable | None, list[Problem]]:
     """The series that `read_series` gives, and every problem found instead of the first.
 
     Where there are problems, the series are only good for showing what was understood: values and
     rows with a problem are left out. None where nothing is left.
     """
+    check_name("clock", clock, CLOCKS)
     columns = Columns(
+        clock=clock,  # pyright: ignore[reportArgumentType]
+        start=start,
         series=series,
         time=time,
         observed=_names(observed),
@@ -125,11 +149,13 @@ def check_series(
     problems = Problems(file_name(source))
     extra_problems = Problems(file_name(privileged_table))
     _check_roles(columns, min_points, privileged_table is not None, problems)
+    _check_clock(columns, window, problems)
     if problems.found:
         return None, problems.found
 
     label = () if series is None else (series,)
-    wanted = [*label, time, *columns.observed, *columns.known]
+    began = () if start is None else (start,)
+    wanted = [*label, time, *columns.observed, *columns.known, *began]
     if privileged_table is None:
         frame, said = _load(source, [*wanted, *columns.privileged], series, problems)
         extra = None
@@ -155,7 +181,12 @@ def check_series(
     columns = columns.model_copy(
         update={"privileged": expanded_names(columns.privileged, columns.categories)}
     )
-    table = _read_series(frame, labels, values, columns, min_points, problems)
+    least = min_points if window is None else 1
+    table = _read_series(frame, labels, values, columns, least, problems)
+    if table is not None:
+        table = with_starts(table, frame, labels, problems, training=training)
+    if table is not None and window is not None:
+        table = cut(table, window, min_points, problems)
     if table is not None and training:
         _check_varied(table, problems, extra_problems if extra is not None else problems)
     return table, problems.found + extra_problems.found
@@ -183,6 +214,7 @@ def _check_roles(columns: Columns, min_points: int, second_table: bool, problems
         ("observed", columns.observed),
         ("privileged", columns.privileged),
         ("known", columns.known),
+        ("start", () if columns.start is None else (columns.start,)),
     ):
         for name in names:
             if name in roles:
@@ -199,6 +231,16 @@ def _check_roles(columns: Columns, min_points: int, second_table: bool, problems
         )
     if min_points < 1:
         problems.add(f"expected min_points to be at least 1, got {min_points}: give 1 or more.")
+
+
+def _check_clock(columns: Columns, window: Any, problems: Problems) -> None:
+    if columns.start is not None and (window is not None or columns.clock == "common"):
+        other = "windows, which begin where they are cut" if window is not None else "one clock"
+        problems.add(
+            f"expected no column that says when a series began with {other}: leave out one of "
+            "them.",
+            column=columns.start,
+        )
 
 
 def _load(
@@ -368,6 +410,12 @@ def _read_series(
     times = parse_times(frame[columns.time])
     _complain(columns.time, times.complaints, frame[columns.time], problems)
     columns = columns.model_copy(update={"datetime": times.datetime, "timezone": times.timezone})
+    if columns.clock != "run" and not times.datetime:
+        problems.add(
+            f"expected dates with the clock {columns.clock!r}, got numbers, which are one clock "
+            "for all series: leave the clock out, or write dates.",
+            column=columns.time,
+        )
     values = _canonical(read_columns(frame, columns.observed, {}, problems))
     paths = None
     if columns.known:
@@ -415,7 +463,21 @@ def _read_series(
 
     lengths = np.bincount(codes, minlength=len(labels.labels)).astype(np.int64)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-    table = SeriesTable(columns, labels.labels, offsets, sorted_times, values, known, paths)
+    counts = {
+        "without an observed value": np.count_nonzero(~present),
+        "merged with others of the same time": np.count_nonzero(repeated),
+    }
+    left_out = {reason: int(count) for reason, count in counts.items() if count}
+    table = SeriesTable(
+        columns,
+        labels.labels,
+        offsets,
+        sorted_times,
+        values,
+        known,
+        paths,
+        left_out={"rows": left_out} if left_out else {},
+    )
     short = lengths < min_points
     if short.any():
         first = int(np.argmax(short))

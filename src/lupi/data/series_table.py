@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64, Shaped
@@ -42,6 +42,11 @@ class Columns(BaseModel):
     """Of columns, where they were given; for labels only."""
     limits: dict[str, Limit] = {}
     """Of observed columns that cannot be just any number."""
+    clock: Literal["run", "day", "week", "year", "common"] = "run"
+    """What dates count from: the beginning of the run, or that of its day, its week or its year; or
+    one time for all runs. Numbers count as they are."""
+    start: str | None = None
+    """The column that says when a run began, if that was before its first row."""
 
     @property
     def privileged_sources(self) -> tuple[str, ...]:
@@ -76,6 +81,10 @@ class SeriesTable:
     """NaN where it is not known."""
     known: Known | None = None
     """What is known of new series too; none without such columns."""
+    starts: Float64[np.ndarray, " series"] | None = None
+    """When each series began, where that is not its first row."""
+    left_out: dict[str, dict[str, int]] = field(default_factory=dict)
+    """How many `rows` and `series` of the source are not here, by the reason."""
 
     def __len__(self) -> int:
         """How many series there are."""
@@ -85,6 +94,11 @@ class SeriesTable:
     def lengths(self) -> Int64[np.ndarray, " series"]:
         """The number of rows of each series."""
         return np.diff(self.offsets)
+
+    @property
+    def began(self) -> Float64[np.ndarray, " series"]:
+        """When each series began: as is known of it, or with its first row."""
+        return self.times[self.offsets[:-1]] if self.starts is None else self.starts
 
     def __getitem__(self, index: Any) -> "SeriesTable":
         """The series at a slice, an array of indices or booleans, or one index, in that order."""
@@ -99,11 +113,12 @@ class SeriesTable:
             self.times[rows],
             self.values[rows],
             self.privileged[chosen],
-            None if self.known is None else self.known[chosen],
+            known=None if self.known is None else self.known[chosen],
+            starts=None if self.starts is None else self.starts[chosen],
         )
 
     def rows(self, chosen: Bool[np.ndarray, " row"]) -> "SeriesTable":
-        """Some of the rows; series without any are left out."""
+        """Some of the rows, of series that began when they did; those without any are left out."""
         series = np.repeat(np.arange(len(self)), self.lengths)
         lengths = np.bincount(series[chosen], minlength=len(self))
         kept = lengths > 0
@@ -114,7 +129,8 @@ class SeriesTable:
             self.times[chosen],
             self.values[chosen],
             self.privileged[kept],
-            None if self.known is None else self.known[np.flatnonzero(kept)],
+            known=None if self.known is None else self.known[np.flatnonzero(kept)],
+            starts=self.began[kept],
         )
 
     def to_dataframe(self) -> "pd.DataFrame":
@@ -141,7 +157,7 @@ class SeriesTable:
         arrays = [self.offsets, self.times, self.values, self.privileged]
         if self.known is not None:
             arrays += [self.known.offsets, self.known.times, self.known.values]
-        for array in arrays:
+        for array in arrays if self.starts is None else [*arrays, self.starts]:
             little_endian = array.astype(array.dtype.newbyteorder("<"), copy=False)
             digest.update(np.ascontiguousarray(little_endian).data)
         return digest.hexdigest()

@@ -13,13 +13,15 @@ def summarise(table: SeriesTable) -> dict[str, Any]:
     """Counts, lengths, the span of times, and the range of each column; ready to be JSON.
 
     `missing` and `coverage` are shares from 0 to 1: of the rows without a value, and of the series
-    with one. Ranges of columns without any value are None.
+    with one. Ranges of columns without any value are None. `left_out` counts what the source had
+    beside, by the reason.
     """
     lengths = table.lengths
     known = {} if table.known is None else {"known": _known(table)}
     return {
         "series": len(table),
         "rows": len(table.times),
+        "left_out": table.left_out,
         "lengths": _lengths(lengths),
         "time": {"column": table.columns.time, **_span(table)},
         "observed": {

@@ -7,9 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from lupi._machinery.compilation import padded_size
-from lupi.data.normalisation import series_starts
 from lupi.data.original_units import in_original_units
-from lupi.data.problems import shown
 from lupi.data.series_table import SeriesTable, original_times
 from lupi.distributions import NormalMixture
 from lupi.errors import UserError
@@ -36,6 +34,8 @@ class TableEvaluation(NamedTuple):
     privileged: dict[str, dict[str, float]]
     """For each privileged column that both the model and the table have: `r2` and `rmse` of the
     value recovered, and `coverage_90` of its interval."""
+    refused: dict[Any, str] = {}  # noqa: RUF012
+    """Series that are in no score, by label, with the reason."""
 
 
 def evaluate(
@@ -49,21 +49,20 @@ def evaluate(
     """Show the forecaster some observations of each series, and ask it for all others.
 
     `context` says which: 5 to 9 at random, or a share of each series, such as `first:0.33`,
-    `last:0.33`, `random:0.33` or `gap:0.5` (all but the middle half).
+    `last:0.33`, `random:0.33` or `gap:0.5` (all but the middle half). Series that cannot be judged
+    or forecast are left out, and `refused` says why.
     """
+    table, refused = _long_enough(table)
     shown_rows = _draw_contexts(table, read_context(context), seed)
     seen, held_back = _as_new(table.rows(shown_rows)), table.rows(~shown_rows)
     times = {
         label: original_times(table.columns, held_back.times[slice(*held_back.offsets[i : i + 2])])
         for i, label in enumerate(held_back.labels.tolist())
     }
-    began = original_times(table.columns, series_starts(table))
-    how: dict[str, Any] = {
-        "starts": dict(zip(table.labels.tolist(), began, strict=True)),
-        "num_samples": num_samples,
-        "seed": seed,
-    }
+    how: dict[str, Any] = {"num_samples": num_samples, "seed": seed}
     forecast = forecaster.predict(seen, times, **how)
+    judged = np.array([label not in forecast.refused for label in table.labels.tolist()])
+    table, held_back = table[judged], held_back[judged]
     scores = _score_series(forecast, held_back)
     observed = table.columns.observed
 
@@ -78,6 +77,7 @@ def evaluate(
         forecast,
         held_back.values,
         _judge_recovered(forecast.privileged, table),
+        refused | forecast.refused,
     )
 
 
@@ -155,16 +155,20 @@ def read_context(text: str) -> _Context:
     )
 
 
+def _long_enough(table: SeriesTable) -> tuple[SeriesTable, dict[Any, str]]:
+    """The series that can be judged, and why the others cannot."""
+    reason = "has 1 observation, judging needs one to show and one to hold back."
+    labels = table.labels[table.lengths < 2].tolist()
+    if len(labels) == len(table):
+        raise UserError(f"each series {reason} Give series with more.")
+    return table[table.lengths >= 2], dict.fromkeys(labels, reason)
+
+
 def _draw_contexts(table: SeriesTable, context: _Context, seed: int) -> np.ndarray:
     """Which rows are shown."""
     rng = np.random.default_rng(seed)
     chosen = np.zeros(len(table.times), bool)
     for i, number in enumerate(table.lengths.tolist()):
-        if number < 2:
-            raise UserError(
-                f"series {shown(table.labels[i])} has {number} observations, judging needs at "
-                "least 2, one to show and one to hold back: leave it out."
-            )
         chosen[table.offsets[i] + context.choose(number, rng)] = True
     return chosen
 

@@ -1,6 +1,6 @@
 """What is forecast, in original units and with the original labels."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from lupi.data.series_table import Columns
 from lupi.distributions import NormalMixture, draw_components
 from lupi.errors import UserError
 from lupi.forecasting.recovered import Recovered
+from lupi.forecasting.refusals import COLUMN, refusal, with_refused
 
 STRANGE = 0.01
 """The surprise below which a series is called a stranger."""
@@ -29,7 +30,7 @@ def forecast_columns(columns: Columns) -> list[str]:
     names = [name for name in (columns.series, columns.time) if name is not None]
     for name in columns.observed:
         names += [name, f"{name}_std", f"{name}_lower", f"{name}_upper"]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted({name for name in names if [*names, COLUMN].count(name) > 1})
     if twice:
         raise UserError(
             f"a forecast has a mean, `_std`, `_lower` and `_upper` for each observed column, so "
@@ -83,6 +84,8 @@ class Forecast:
     effective_share: Float[np.ndarray, " series"] | None = None
     """Of each series, how many of the samples count. Far below 1 (0.1, say) they are the model's
     best guess, and not the distribution that follows from its observations."""
+    refused: dict[Any, str] = field(default_factory=dict)
+    """Series that could not be forecast, by label, with the reason."""
 
     @property
     def mean(self) -> Float[np.ndarray, "row observed"]:
@@ -143,6 +146,8 @@ class Forecast:
 
     def __getitem__(self, label) -> "Forecast":
         """The forecast of one series."""
+        if label in self.refused:
+            raise UserError(refusal(self.columns, label, self.refused[label]))
         rows = self.labels == label
         if not rows.any():
             known = ", ".join(map(shown, self.series[:5]))
@@ -160,6 +165,7 @@ class Forecast:
             privileged=None if self.privileged is None else self.privileged.select(among),
             surprise=None if self.surprise is None else self.surprise[among],
             effective_share=None if self.effective_share is None else self.effective_share[among],
+            refused={},
         )
 
     @property
@@ -201,10 +207,14 @@ class Forecast:
             values = getattr(self, name)
             if values is not None:
                 table[name] = values
-        return table
+        return with_refused(table, self.refused, self.columns.series)
 
     def to_dataframe(self, *, coverage: float = 0.9) -> "pd.DataFrame":
-        """Long format: series, time, and for each observed column mean, std, lower and upper."""
+        """Long format: series, time, and for each observed column mean, std, lower and upper.
+
+        Where series were refused there is a row for each, empty but for its label, and a last
+        column `refused` with the reason.
+        """
         import pandas as pd
 
         columns: list[Any] = [] if self.columns.series is None else [self.labels]
@@ -212,7 +222,8 @@ class Forecast:
         parts = self.mean, self.std, *self.interval(coverage=coverage)
         for i in range(len(self.columns.observed)):
             columns += [part[:, i] for part in parts]
-        return pd.DataFrame(dict(zip(forecast_columns(self.columns), columns, strict=True)))
+        table = pd.DataFrame(dict(zip(forecast_columns(self.columns), columns, strict=True)))
+        return with_refused(table, self.refused, self.columns.series)
 
     def to_xarray(self) -> "xr.Dataset":
         """Means, standard deviations and samples over the dimensions row, observed and sample."""

@@ -128,7 +128,7 @@ class Forecaster:
         observations: Any = None,
         times: Any = None,
         *,
-        starts: Mapping[Any, Any] | None = None,
+        starts: Mapping[Any, Any] | str | None = None,
         known: Any = None,
         privileged: Mapping[Any, Any] | None = None,
         by: str | None = None,
@@ -144,8 +144,13 @@ class Forecaster:
         list for all, or a dictionary of lists by series; by default 100 over the span of the
         training data. With more observations, call it again.
 
-        Series with dates count time from their first observation; `starts`, a dictionary by series,
-        says when they began if that was earlier.
+        Series with dates count time by the clock of the training data. When they began, if that was
+        before their first observation, is said by the start column of the training data, by another
+        column that `starts` names, or by `starts` as a dictionary by series.
+
+        A series that cannot be forecast (observations far from all that was learnt from, gaps where
+        training had none, times out of range) is left out: `refused` of the result says why. If
+        none can, that is an error.
 
         Columns that training knew of new runs too (`known=` of `read_series`) are read from the
         observations; rows without an observed value may tell how they go on. Those that are not
@@ -176,6 +181,7 @@ class Forecaster:
             positions=np.concatenate([np.arange(number) for number in numbers]),
             key=key,
             observations=table.to_dataframe(),
+            refused=dict(question.refused),
             **self._found(findings, table.labels),
         )
 
@@ -188,10 +194,10 @@ class Forecaster:
         for another number of series, observations, times or samples.
         """
         normalisation = self.normalisation
-        tasks = to_tasks(question.table, normalisation, question.began)
+        tasks = to_tasks(question.table, normalisation, question.origins)
         wanted = [
-            normalisation.to_model_times(times, began).astype(np.float32)
-            for times, began in zip(question.times, question.began, strict=True)
+            normalisation.to_model_times(times, origin).astype(np.float32)
+            for times, origin in zip(question.times, question.origins, strict=True)
         ]
         groups = defaultdict(list)
         for i, (length, times) in enumerate(zip(tasks.lengths.tolist(), wanted, strict=True)):

@@ -8,13 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from lupi.data.normalisation import Normalisation, series_starts
+from lupi.data.clocks import clock_origins
+from lupi.data.normalisation import Normalisation
 from lupi.data.parsing import parse_times
 from lupi.data.problems import shown
 from lupi.data.reading import column_names, read_series
 from lupi.data.series_table import Columns, SeriesTable, original_times
+from lupi.data.starts import in_timezone
 from lupi.errors import UserError
 from lupi.forecasting.known import with_known
+from lupi.forecasting.refusals import check_labels, refusal
 
 LATEST = 1.1
 """In spans of the training data: observations after that are refused."""
@@ -33,12 +36,14 @@ class Question(NamedTuple):
     """Series, each with its observations and the times to be forecast."""
 
     table: SeriesTable
-    began: Float[np.ndarray, " series"]
-    """When each series began, as the table counts time."""
+    origins: Float[np.ndarray, " series"]
+    """Where the clock of each series begins, as the table counts time."""
     times: list[np.ndarray]
     """Of each series, as the table counts time."""
     privileged: Float[np.ndarray, "series privileged"] | None = None
     """What is known of them all the same, in original units; NaN where nothing is."""
+    refused: Mapping[Any, str] = {}
+    """Other series, with the reason why they cannot be forecast."""
 
 
 class Trained(NamedTuple):
@@ -53,31 +58,43 @@ class Trained(NamedTuple):
 def read_question(
     observations: Any,
     times: Any,
-    starts: Mapping[Any, Any] | None,
+    starts: Mapping[Any, Any] | str | None,
     privileged: Mapping[Any, Any] | None,
     known: Any,
     trained: Trained,
 ) -> Question:
-    """The series and times of a question, in the table's terms."""
-    question = _read_question(observations, times, starts, trained)
-    varies = trained.normalisation.num_knots > 1
-    table = with_known(question.table, known, trained.columns, varies=varies)
-    question = question._replace(table=table)
-    if privileged is None:
-        return question
-    return question._replace(privileged=_read_privileged(privileged, question.table, trained))
+    """The series and times of a question, in the table's terms; without those to be refused."""
+    _check_starts(observations, starts, trained)
+    table, began = (
+        _nothing_seen(times, starts, trained)
+        if observations is None
+        else _read(observations, starts, trained)
+    )
+    table = with_known(table, known, trained.columns, varies=trained.normalisation.num_knots > 1)
+    origins = _origins(table.columns, began, trained)
+    wanted = _read_times(table, times, origins, trained.normalisation)
+    values = None if privileged is None else _read_privileged(privileged, table, trained)
+    reasons = (  # of several the last
+        _wrong_times(table, wanted, origins, trained.normalisation)
+        | _wrong_seen(table, origins, trained.normalisation)
+        | _wrong_gaps(table, trained)
+        | _wrong_starts(table, began)
+    )
+    if len(reasons) == len(table):
+        more = f" None of the {len(table)} series can be forecast." if len(table) > 1 else ""
+        raise UserError(refusal(table.columns, table.labels[0], reasons[0]) + more)
+    labels, begins = table.labels.tolist(), _begins(origins, trained.normalisation)
+    kept = np.array([i for i in range(len(table)) if i not in reasons])
+    return Question(
+        table[kept] if reasons else table,
+        origins[kept],
+        [np.maximum(wanted[i], begins[i]) for i in kept.tolist()],
+        None if values is None else values[kept],
+        {labels[i]: reasons[i] for i in sorted(reasons)},
+    )
 
 
-def _read_question(observations, times, starts, trained: Trained) -> Question:
-    if observations is None:
-        return _without_observations(times, starts, trained)
-    table = _read(observations, trained)
-    began = _parse_starts(table, starts)
-    _check_seen(table, began, trained.normalisation)
-    return Question(table, began, _read_times(table, times, began, trained.normalisation))
-
-
-def _without_observations(times: Any, starts: Any, trained: Trained) -> Question:
+def _nothing_seen(times: Any, starts: Any, trained: Trained) -> tuple[SeriesTable, np.ndarray]:
     """One series of which nothing has been seen."""
     columns = trained.columns.model_copy(update={"series": None, "privileged": ()})
     start = 0.0
@@ -97,23 +114,26 @@ def _without_observations(times: Any, starts: Any, trained: Trained) -> Question
         np.zeros((0, len(columns.observed))),
         np.zeros((1, 0)),
     )
-    began = np.array([start])
-    return Question(table, began, _read_times(table, times, began, trained.normalisation))
+    return table, np.array([start])
 
 
-def _read(observations: Any, trained: Trained) -> SeriesTable:
+def _read(observations: Any, starts: Any, trained: Trained) -> tuple[SeriesTable, np.ndarray]:
+    """The observations, and when each series began."""
     columns, table = trained.columns, observations
     if not isinstance(table, SeriesTable):
-        there = set(column_names(observations)) if columns.known else set()
+        names = column_names(observations)
+        said = starts if isinstance(starts, str) else columns.start
+        there = isinstance(starts, str) or said in names
         table = read_series(
             observations,
             series=_series_column(observations, columns.series),
             time=columns.time,
             observed=columns.observed,
-            known=[name for name in columns.known if name in there],
-            events=[name for name in columns.events if name in there],
+            known=[name for name in columns.known if name in names],
+            events=[name for name in columns.events if name in names],
             categories=columns.categories,
             training=False,
+            start=said if there else None,
         )
     table = _in_trained_units(table, columns)
     if table.columns.observed != columns.observed:
@@ -127,12 +147,7 @@ def _read(observations: Any, trained: Trained) -> SeriesTable:
             f"the times of the observations are {kinds[table.columns.datetime]}, the model was "
             f"trained on {kinds[columns.datetime]}: give {kinds[columns.datetime]}."
         )
-    if np.isnan(table.values).any() and not trained.gaps:
-        raise UserError(
-            "some observed values are missing, but the model was trained on series without "
-            "gaps and cannot know what one means: drop those rows, or train on data with gaps."
-        )
-    return table
+    return table, _parse_starts(table, starts)
 
 
 def _read_privileged(given: Any, table: SeriesTable, trained: Trained) -> np.ndarray:
@@ -148,12 +163,7 @@ def _read_privileged(given: Any, table: SeriesTable, trained: Trained) -> np.nda
         raise UserError(f"`privileged`: {expected}; got {given!r:.80}.")
     by_series = given if any(isinstance(v, Mapping) for v in given.values()) else None
     of_all = dict.fromkeys(labels, given) if by_series is None else by_series
-    unknown = [label for label in of_all if label not in labels]
-    if unknown:
-        raise UserError(
-            f"`privileged` names the series {shown(unknown[0])}, which is not among the "
-            f"observations ({', '.join(map(shown, labels[:5]))}): correct its label."
-        )
+    check_labels("privileged", of_all, labels)
     values = np.full((len(labels), len(names)), np.nan)
     for label, known in of_all.items():
         for name, value in known.items():
@@ -190,89 +200,153 @@ def _series_column(observations: Any, series: str | None) -> str | None:
     return None
 
 
-def _check_seen(table: SeriesTable, began: np.ndarray, normalisation: Normalisation) -> None:
-    """Refuse observations that are far from all the model has learnt from."""
-    series = np.repeat(np.arange(len(table)), table.lengths)
-    times = normalisation.to_model_times(table.times, began[series])
-    for row in np.flatnonzero((times < -1e-6) | (times > LATEST)):
-        begin = normalisation.time_start
-        begin += began[series[row]] if normalisation.own_clock else 0.0
-        bounds = [table.times[row], begin, begin + normalisation.time_scale]
-        seen, first, last = original_times(table.columns, np.array(bounds))
+def _origins(columns: Columns, began: np.ndarray, trained: Trained) -> np.ndarray:
+    """Where the clocks of series that began then stand at 0, by the clock of training.
+
+    In the timezone of training too; dates without one are taken as the wall shows them.
+    """
+    zone = columns.timezone and (trained.columns.timezone or columns.timezone)
+    clock = {"clock": trained.columns.clock, "timezone": zone}
+    return clock_origins(columns.model_copy(update=clock), began)
+
+
+def _check_starts(observations: Any, starts: Any, trained: Trained) -> None:
+    """Refuse starts that would have no effect."""
+    if starts is not None and not trained.normalisation.own_clock:
         raise UserError(
-            f"series {shown(table.labels[series[row]])} has an observation at {seen}, but the "
-            f"model has learnt from {first} to {last}: leave it out, check the unit of time, or "
-            "train on series of that length."
+            "the model was trained on one clock for all series, on which it does not matter when "
+            "one began: leave `starts` out."
+        )
+    if isinstance(starts, str) and (observations is None or isinstance(observations, SeriesTable)):
+        raise UserError(
+            f"`starts` names the column {starts!r}, but there is no table to find it in: give a "
+            "dictionary by series, or name it as `start` of `read_series`."
+        )
+
+
+def _parse_starts(table: SeriesTable, starts: Any) -> np.ndarray:
+    """When each series began, as the table counts time."""
+    began = table.began
+    if starts is None or isinstance(starts, str):
+        return began
+    labels = table.labels.tolist()
+    check_labels("starts", starts, labels)
+    given = {label: _parse_wanted(starts[label], table.columns)[0] for label in starts}
+    return np.array([given.get(label, first) for label, first in zip(labels, began, strict=True)])
+
+
+def _wrong_starts(table: SeriesTable, began: np.ndarray) -> dict[int, str]:
+    """Series that have been seen before they began."""
+    reasons = {}
+    for i in np.flatnonzero(table.lengths > 0).tolist():
+        first = table.times[table.offsets[i]]
+        if began[i] > first + 1e-6:
+            seen, start = original_times(table.columns, np.array([first, began[i]]))
+            reasons[i] = (
+                f"has an observation at {seen}, before its start at {start}: correct the start, or "
+                "leave the observation out."
+            )
+    return reasons
+
+
+def _wrong_gaps(table: SeriesTable, trained: Trained) -> dict[int, str]:
+    """Series with gaps, where training had none."""
+    if trained.gaps:
+        return {}
+    series = np.repeat(np.arange(len(table)), table.lengths)
+    return dict.fromkeys(
+        series[np.isnan(table.values).any(axis=1)].tolist(),
+        "has observed values that are missing, but the model was trained on series without gaps "
+        "and cannot know what one means: drop those rows, or train on data with gaps.",
+    )
+
+
+def _wrong_seen(
+    table: SeriesTable, origins: np.ndarray, normalisation: Normalisation
+) -> dict[int, str]:
+    """Series with observations that are far from all the model has learnt from."""
+    series = np.repeat(np.arange(len(table)), table.lengths)
+    times = normalisation.to_model_times(table.times, origins[series])
+    begins, reasons = _begins(origins, normalisation), {}
+    for row in np.flatnonzero((times < -1e-6) | (times > LATEST)).tolist():
+        i = int(series[row])
+        if i in reasons:
+            continue
+        bounds = [table.times[row], begins[i], begins[i] + normalisation.time_scale]
+        seen, first, last = original_times(table.columns, np.array(bounds))
+        reasons[i] = (
+            f"has an observation at {seen}, but the model has learnt from {first} to {last}: leave "
+            "it out, check the unit of time, or train on series of that length."
         )
     for name, limit in table.columns.limits.items():
         column = table.values[:, table.columns.observed.index(name)]
-        for row in np.flatnonzero(limit.broken(column)):
-            raise UserError(
-                f"series {shown(table.labels[series[row]])} has {name} = {column[row]:g}, but it "
-                f"is {limit}: check the column and its unit, or leave the value out."
+        for row in np.flatnonzero(limit.broken(column)).tolist():
+            reasons.setdefault(
+                int(series[row]),
+                f"has {name} = {column[row]:g}, but it is {limit}: check the column and its unit, "
+                "or leave the value out.",
             )
     values = normalisation.to_model_values(table.values)
-    for row, j in np.argwhere(np.abs(values) > STRANGE):
+    for row, j in np.argwhere(np.abs(values) > STRANGE).tolist():
         name, mean = table.columns.observed[j], normalisation.observed_mean[j]
-        raise UserError(
-            f"series {shown(table.labels[series[row]])} has {name} = {table.values[row, j]:g}, "
-            f"more than {STRANGE} standard deviations from the training mean of {mean:g}: check "
-            "the column and its unit, or leave the value out."
+        reasons.setdefault(
+            int(series[row]),
+            f"has {name} = {table.values[row, j]:g}, more than {STRANGE} standard deviations from "
+            f"the training mean of {mean:g}: check the column and its unit, or leave the value "
+            "out.",
         )
+    return reasons
 
 
-def _parse_starts(table: SeriesTable, starts: Mapping[Any, Any] | None) -> np.ndarray:
-    """When each series began, as the table counts time."""
-    began = series_starts(table)
-    if starts is None:
-        return began
-    given = {label: _parse_wanted(starts[label], table.columns)[0] for label in starts}
-    return np.array(
-        [given.get(label, first) for label, first in zip(table.labels, began, strict=True)]
-    )
+def _begins(origins: np.ndarray, normalisation: Normalisation) -> np.ndarray:
+    """The earliest times that the model knows of each series."""
+    return normalisation.time_start + (origins if normalisation.own_clock else 0.0 * origins)
 
 
 def _read_times(
-    table: SeriesTable, times: Any, began: np.ndarray, normalisation: Normalisation
+    table: SeriesTable, times: Any, origins: np.ndarray, normalisation: Normalisation
 ) -> list[np.ndarray]:
     """The times wanted of each series, as the table counts them."""
-    begins = normalisation.time_start + (began if normalisation.own_clock else 0.0 * began)
     if times is None:
+        begins = _begins(origins, normalisation)
         return [np.linspace(begin, begin + normalisation.time_scale, NUM_TIMES) for begin in begins]
-    if isinstance(times, Mapping):
-        missing = [label for label in table.labels.tolist() if label not in times]
-        if missing:
-            raise UserError(
-                f"`times` has none for series {shown(missing[0])}: add them, or give one list."
-            )
-        wanted = [_parse_wanted(times[label], table.columns) for label in table.labels.tolist()]
-    else:
-        wanted = [_parse_wanted(times, table.columns)] * len(table)
-    for begin, some in zip(begins, wanted, strict=True):
-        _check_times(some, begin, table.columns, normalisation)
-    return [np.maximum(some, begin) for begin, some in zip(begins, wanted, strict=True)]
-
-
-def _check_times(
-    wanted: np.ndarray, begin: float, columns: Columns, normalisation: Normalisation
-) -> None:
-    first, last = (
-        (time - begin) / normalisation.time_scale for time in (wanted.min(), wanted.max())
-    )
-    if first >= -1e-6 and last <= FARTHEST:
-        return
-    earliest, latest, begins = original_times(
-        columns, np.array([wanted.min(), wanted.max(), begin])
-    )
-    if first < -1e-6:
+    if not isinstance(times, Mapping):
+        return [_parse_wanted(times, table.columns)] * len(table)
+    labels = table.labels.tolist()
+    missing = [label for label in labels if label not in times]
+    if missing:
         raise UserError(
-            f"times go back to {earliest}, but the model has learnt from {begins} on: ask for "
-            "later times, or train on series that begin earlier."
+            f"`times` has none for series {shown(missing[0])}: add them, or give one list."
         )
-    raise UserError(
-        f"times go on to {latest}, more than {FARTHEST} times the span the model was trained "
-        "on: a forecast that far would mean nothing."
-    )
+    check_labels("times", times, labels)
+    return [_parse_wanted(times[label], table.columns) for label in labels]
+
+
+def _wrong_times(
+    table: SeriesTable,
+    wanted: list[np.ndarray],
+    origins: np.ndarray,
+    normalisation: Normalisation,
+) -> dict[int, str]:
+    """Series of which times are wanted that lie before all that is known, or far beyond."""
+    reasons = {}
+    for i, (some, begin) in enumerate(
+        zip(wanted, _begins(origins, normalisation).tolist(), strict=True)
+    ):
+        bounds = np.array([some.min(), some.max(), begin])
+        first, last, _ = (bounds - begin) / normalisation.time_scale
+        if first >= -1e-6 and last <= FARTHEST:
+            continue
+        earliest, latest, begins = original_times(table.columns, bounds)
+        reasons[i] = (
+            f"cannot be forecast: times go back to {earliest}, but the model has learnt from "
+            f"{begins} on: ask for later times, or train on series that begin earlier."
+            if first < -1e-6
+            else f"cannot be forecast: times go on to {latest}, more than {FARTHEST} times the "
+            "span the model was trained on, where a forecast would mean nothing: ask for earlier "
+            "times."
+        )
+    return reasons
 
 
 def _parse_wanted(times: Any, columns: Columns) -> np.ndarray:
@@ -283,9 +357,7 @@ def _parse_wanted(times: Any, columns: Columns) -> np.ndarray:
         raise UserError(f"times must be a list, got an array of shape {np.shape(times)}.")
     parsed = parse_times(pd.Series(np.atleast_1d(times)))
     expected = "dates" if columns.datetime else "numbers"
-    if parsed.datetime and columns.timezone is not None and parsed.timezone is None:
-        local = pd.to_datetime(parsed.values, unit="s").tz_localize(columns.timezone)
-        parsed = parsed._replace(values=local.as_unit("us").asi8 / 1e6)
+    parsed = parsed._replace(values=in_timezone(parsed, columns))
     if parsed.datetime != columns.datetime or any(c.rows.any() for c in parsed.complaints):
         raise UserError(f"expected times that are {expected}, as in training, got {times!r:.80}.")
     if not len(parsed.values) or not np.isfinite(parsed.values).all():

@@ -72,7 +72,7 @@ def write_evaluation(
 def as_dictionaries(evaluation: TableEvaluation) -> dict[str, Any]:
     """The metrics as they stand in `metrics.json`: by column and name, each a mean and a stderr.
 
-    Where there are any, also how well privileged values are recovered.
+    Where there are any, also how well privileged values are recovered, and series left out.
     """
     metrics: dict[str, Any] = {
         column: {name: value._asdict() for name, value in found.items()}
@@ -86,6 +86,8 @@ def as_dictionaries(evaluation: TableEvaluation) -> dict[str, Any]:
             }
             for name, part in evaluation.parts.items()
         }
+    if evaluation.refused:
+        metrics["refused"] = {str(label): reason for label, reason in evaluation.refused.items()}
     return metrics | ({"privileged": evaluation.privileged} if evaluation.privileged else {})
 
 
