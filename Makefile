@@ -8,6 +8,10 @@ BIN := $(VENV)/bin
 reproduce: $(VENV)/.installed
 	$(BIN)/lupi reproduce
 
+# A worker has one core: left alone, threads of OpenBLAS wait for each other on cores that others
+# use, and small factorisations take many times as long.
+test test-slow: export OPENBLAS_NUM_THREADS = 1
+
 test: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

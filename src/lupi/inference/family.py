@@ -31,6 +31,9 @@ GRID = 48
 RIDGE = 0.02
 """Of the response to inputs: how much is asked of each system before it is believed."""
 
+WORTH_OPTIMISING = 1_000
+"""Systems, of all processes, from which on looking at them is compiled to run fast."""
+
 LEAST_INFORMATION = 0.1
 """What all observations of a trajectory together tell of a direction of z, for it to count."""
 
@@ -128,7 +131,8 @@ def learn_families(
     one = jax.tree.map(lambda leaf: leaf[0], seen[0].observations)
     if eqx.filter_eval_shape(processes[0].encode, one).latent.loc.size == 0:
         return None
-    looks = [_look_at(process, some) for process, some in zip(processes, seen, strict=True)]
+    brief = sum(map(len, seen)) < WORTH_OPTIMISING
+    looks = [_look_at(process, some, brief) for process, some in zip(processes, seen, strict=True)]
     number = max(max(1, int((look.information > LEAST_INFORMATION).sum())) for look in looks)
     # An even number: families of few sizes, of which few are compiled.
     number = min(number + number % 2, len(looks[0].centre))
@@ -158,8 +162,8 @@ def _grid() -> Float[np.ndarray, " grid"]:
     return np.linspace(0.0, 1.0, GRID, dtype=np.float32)
 
 
-def _look_at(process: AbstractProcess, seen: Task) -> _Look:
-    found = compiled(_look, brief=False)(process, seen, _grid())
+def _look_at(process: AbstractProcess, seen: Task, brief: bool) -> _Look:
+    found = compiled(_look, brief=brief)(process, seen, _grid())
     locs, scales, means, decoded_scales, jacobians = jax.tree.map(
         lambda leaf: np.asarray(leaf), found
     )

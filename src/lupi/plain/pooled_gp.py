@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from lupi._machinery.compilation import compiled
+from lupi._machinery.compilation import compiled, padded_size
 from lupi.data.observations import Observations, Task
 from lupi.distributions import AnyArray
 from lupi.models import AbstractPredictor, MeanTrajectory, Prediction
@@ -15,6 +15,9 @@ from lupi.models.solving import hermite
 
 MOST_SERIES, MOST_POINTS = 64, 48
 """From which the hyperparameters are learnt."""
+
+FEWEST_POINTS = 16
+"""For which there is room."""
 
 GRID = 64
 """Times at which functions are drawn."""
@@ -133,8 +136,9 @@ def _some_points(tasks: Task, mean: MeanTrajectory):
         np.asarray(part)[chosen[:, None], points] for part in (seen.ts, seen.ys, known)
     )
     expected = np.asarray(compiled(_means_at, brief=True)(mean, ts))
-    # As many as that always, so that this is compiled once.
-    lacking = ((0, MOST_SERIES - len(chosen)), (0, MOST_POINTS - room))
+    # Of few sizes, so that little is compiled; time goes with the cube of the number of points.
+    wanted = min(MOST_POINTS, padded_size(room, FEWEST_POINTS))
+    lacking = ((0, MOST_SERIES - len(chosen)), (0, wanted - room))
     return (
         np.pad(ts, lacking),
         np.pad(ys - expected, (*lacking, (0, 0))),
