@@ -17,6 +17,7 @@ def predict(
     out: Path,
     times: str | None = None,
     coverage: float = 0.9,
+    quantiles: str | None = None,
     samples: int = 64,
     seed: int = 0,
     plot: Path | None = None,
@@ -41,6 +42,9 @@ def predict(
         100 over the span of the training data.
     coverage
         Of the interval from lower to upper.
+    quantiles
+        Levels of quantiles to be added to the forecast, such as 0.1,0.5,0.9: columns x_q0.1 and so
+        on.
     samples
         Of the unknown system; more make smoother intervals.
     seed
@@ -57,8 +61,10 @@ def predict(
     """
     from lupi.data.writing import check_suffix, write_table
     from lupi.forecasting import load
+    from lupi.forecasting.levels import read_levels
 
     check_suffix(out)
+    levels = read_levels(quantiles)
     if observations is not None:
         refuse_overwriting(out, observations)
     if plot is not None and plot.suffix.lower() not in (".png", ".svg", ".pdf"):
@@ -71,7 +77,7 @@ def predict(
     forecast = load(model).predict(
         observations, _parse(times), privileged=known, num_samples=samples, seed=seed
     )
-    write_table(out, forecast.to_dataframe(coverage=coverage))
+    write_table(out, forecast.to_dataframe(coverage=coverage, quantiles=levels))
     result = {"file": str(out), "series": len(forecast), "rows": len(forecast.times)}
     if systems is not None:
         write_table(systems, forecast.systems(coverage=coverage))
