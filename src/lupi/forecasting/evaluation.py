@@ -13,9 +13,12 @@ from lupi.data.series_table import SeriesTable, original_times
 from lupi.distributions import NormalMixture
 from lupi.errors import UserError
 from lupi.evaluation import Scores, judge_values, score
+from lupi.forecasting.breakdown import Breakdown, break_down, groups_of
+from lupi.forecasting.digests import Recognised, recognise
 from lupi.forecasting.forecast import Forecast
 from lupi.forecasting.forecaster import Forecaster
 from lupi.forecasting.recovered import Recovered
+from lupi.forecasting.widening import Widening
 from lupi.metrics import Estimate
 
 
@@ -35,6 +38,13 @@ class TableEvaluation(NamedTuple):
     privileged: dict[str, dict[str, float]]
     """For each privileged column that both the model and the table have: `r2` and `rmse` of the
     value recovered, and `coverage_90` of its interval."""
+    breakdown: dict[str, Breakdown]
+    """The metrics by points seen and by distance beyond the last of them: of the forecaster, as
+    `"forecaster"`, and of each of its parts, by name."""
+    recognised: Recognised
+    """Whether the forecaster was trained on series of the table."""
+    widening: list[Widening]
+    """By how much what the networks say was widened; none where it was not."""
 
 
 def evaluate(
@@ -65,9 +75,12 @@ def evaluate(
     forecast = forecaster.predict(seen, times, **how)
     scores = _score_series(forecast, held_back)
     observed = table.columns.observed
+    groups = groups_of(seen, held_back, forecaster.normalisation.time_scale)
+    breakdown = {"forecaster": break_down(forecast, held_back, groups, _score_series)}
 
     def alone(name: str) -> dict[str, dict[str, Estimate]]:
         found = forecaster.predict(seen, times, by=name, **how)
+        breakdown[name] = break_down(found, held_back, groups, _score_series)
         return _score_series(found, held_back).by_column(observed)
 
     return TableEvaluation(
@@ -77,6 +90,9 @@ def evaluate(
         forecast,
         held_back.values,
         _judge_recovered(forecast.privileged, table),
+        breakdown,
+        recognise(forecaster.provenance, table),
+        forecaster.widening,
     )
 
 

@@ -266,30 +266,6 @@ class Forecast:
 
     def plot(self, *, coverage: float = 0.9, largest: int = 4) -> "Figure":
         """Mean, interval and observations: a row of panels for each series, the first `largest`."""
-        import matplotlib.pyplot as plt
+        from lupi.forecasting.picture import draw
 
-        series, names = self.series[:largest], self.columns.observed
-        size = (3.6 * len(names), 2.6 * len(series))
-        figure, panels = plt.subplots(
-            len(series), len(names), figsize=size, squeeze=False, layout="constrained"
-        )
-        for row, label in zip(panels, series, strict=True):
-            one = self[label]
-            order = np.argsort(one.times)
-            mean, (lower, upper) = one.mean, one.interval(coverage=coverage)
-            seen, times = one.observations, one.times[order]
-            for i, (panel, name) in enumerate(zip(row, names, strict=True)):
-                band = f"{coverage:.0%} interval"
-                panel.fill_between(
-                    times, lower[order, i], upper[order, i], alpha=0.25, lw=0, label=band
-                )
-                panel.plot(times, mean[order, i], label="mean")
-                panel.plot(seen[self.columns.time], seen[name], "ko", ms=4, label="observed")
-                panel.set(
-                    xlabel=self.columns.with_unit(self.columns.time),
-                    ylabel=self.columns.with_unit(name),
-                )
-                if self.columns.series is not None:
-                    panel.set_title(f"{self.columns.series} {label}")
-        panels[0, 0].legend(frameon=False)
-        return figure
+        return draw(self, self.series[:largest], coverage)

@@ -1,0 +1,33 @@
+"""Forecasts of a few series of a table, at many times, for pictures."""
+
+import numpy as np
+
+from lupi.data.normalisation import series_starts
+from lupi.data.series_table import SeriesTable, original_times
+from lupi.forecasting.forecast import Forecast
+from lupi.forecasting.forecaster import Forecaster
+
+NUM_TIMES = 128
+
+
+def examples(
+    forecaster: Forecaster, table: SeriesTable, forecast: Forecast, *, number: int = 4
+) -> Forecast:
+    """The first series of a forecast, asked for again from the same observations, over all of the
+    time that the table has of them."""
+    places = {label: place for place, label in enumerate(table.labels.tolist())}
+    labels = forecast.series[:number]
+    chosen = table[[places[label] for label in labels]]
+    began = original_times(table.columns, series_starts(chosen))
+    ends = chosen.times[chosen.offsets[:-1]], chosen.times[chosen.offsets[1:] - 1]
+    grids = np.linspace(*ends, NUM_TIMES, axis=1)
+    times = [original_times(table.columns, grid) for grid in grids]
+    seen, name = forecast.observations, table.columns.series
+    if name is not None:
+        seen = seen[seen[name].isin(labels)]
+    return forecaster.predict(
+        seen,
+        dict(zip(labels, times, strict=True)),
+        starts=dict(zip(labels, began, strict=True)),
+        num_samples=forecast.mixture.means.shape[0],
+    )
