@@ -5,15 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from blended_runs import COLUMNS, RUNS
+from scipy import stats
 
 import lupi
+from blended_runs import COLUMNS, RUNS
 from lupi.blending import Calibration
 from lupi.data.series_table import Columns, SeriesTable
 from lupi.forecasting import TableEvaluation
 from lupi.forecasting.breakdown import groups_of
 from lupi.forecasting.digests import MOST, digest_series, recognise
-from lupi.forecasting.widening import widening
+from lupi.forecasting.widening import read_widening, widening
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +127,20 @@ def test_widening_is_the_product_of_both_factors_and_of_students_tails():
     assert near.factor == pytest.approx(2.0 * 1.5 * 1.1, rel=1e-4)
     assert far.factor == pytest.approx(2.0 * 1.5 * 1.1 * 3.0, rel=1e-4)
     assert (near.beyond, far.beyond) == (0.0, 0.5)
+
+
+def test_widths_of_student_widen_as_students_quantiles_do():
+    levels = (np.arange(64) + 0.5) / 64
+    widths = np.sqrt(5 / stats.chi2(5).ppf(levels)).astype(np.float32)
+    nothing = Calibration.none()
+    student = Calibration(nothing.coefficients, widths)
+    expected = stats.t(5).ppf(0.95) / stats.norm.ppf(0.95)
+    assert widening(nothing, student)[0].factor == pytest.approx(expected, rel=0.02)
+
+
+def test_the_file_tells_how_much_was_widened(trained, tmp_path):
+    trained.save(tmp_path / "model.lupi")
+    assert read_widening(tmp_path / "model.lupi") == trained.widening
 
 
 def test_a_forecaster_says_how_much_it_was_widened(trained, evaluation):

@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
-from blended_runs import COLUMNS, RUNS, SETTINGS, fit
 
 import lupi
+from blended_runs import COLUMNS, RUNS, SETTINGS, fit
 from lupi._machinery.array_files import read_arrays, read_header, write_arrays
 from lupi.cli import main
 from lupi.errors import UserError

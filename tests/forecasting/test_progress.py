@@ -4,9 +4,9 @@ import io
 import sys
 
 import pytest
-from blended_runs import COLUMNS, RUNS, SETTINGS
 
 import lupi
+from blended_runs import COLUMNS, RUNS, SETTINGS
 from lupi.forecasting import progress
 from lupi.forecasting.finished import read_finished
 

@@ -1,12 +1,16 @@
 """By how much what the networks say is widened, in numbers."""
 
+import os
 from typing import NamedTuple
 
 import numpy as np
 
+from lupi._machinery.array_files import read_arrays
+from lupi._machinery.module_arrays import module_of
 from lupi.blending import Calibration
 from lupi.blending.calibration import features
-from lupi.distributions import NormalMixture
+from lupi.forecasting.fitted import NETWORKS
+from lupi.forecasting.fitted_file import CALIBRATION, WHOLE
 
 PLACES = ((5, 0.0), (5, 0.5))
 """Points seen, and how far beyond the last of them, in spans of the training data."""
@@ -31,12 +35,24 @@ def widening(own: Calibration, whole: Calibration) -> list[Widening]:
     for seen, beyond in PLACES:
         at = features(float(seen), np.array(beyond))
         factor = np.exp(at @ own.coefficients + at @ whole.coefficients)
-        widths = (np.asarray(one.widths, float)[:, None, None] for one in (own, whole))
-        # Widths that differ from sample to sample have tails that widen an interval too.
-        tails = [_ninety_percent(width) / _ninety_percent(np.ones((1, 1, 1))) for width in widths]
-        found.append(Widening(seen, beyond, float(factor * np.prod(tails))))
+        tails = _tails(np.asarray(own.widths, float)) * _tails(np.asarray(whole.widths, float))
+        found.append(Widening(seen, beyond, float(factor * tails)))
     return found
 
 
-def _ninety_percent(scales: np.ndarray) -> float:
-    return float(NormalMixture(np.zeros(scales.shape), scales).quantile(0.95)[0, 0])
+def read_widening(path: str | os.PathLike) -> list[Widening]:
+    """That of a forecaster in a file, without all that forecasts."""
+    arrays, complaint = read_arrays(path), f"{path} is damaged"
+    own = module_of(Calibration, arrays, f"{CALIBRATION}{NETWORKS}.", complaint)
+    whole = module_of(Calibration, arrays, WHOLE, complaint)
+    return [] if own is None or whole is None else widening(own, whole)
+
+
+def _tails(widths: np.ndarray) -> float:
+    """How much wider a 90 % interval is where each sample has a width of its own."""
+    from scipy.optimize import brentq
+    from scipy.special import ndtr, ndtri
+
+    normal = float(ndtri(0.95))
+    ends = normal * float(widths.min()) * 0.99, normal * float(widths.max()) * 1.01
+    return float(brentq(lambda end: ndtr(end / widths).mean() - 0.95, *ends)) / normal
