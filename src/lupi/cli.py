@@ -57,7 +57,7 @@ def main(arguments: list[str] | None = None) -> None:
             f"before is kept: {remedy}, and run the same command again."
         )
     except KeyboardInterrupt as stop:
-        print(f"\nlupi: stopped. {stop or 'Nothing was saved yet.'}", file=sys.stderr)
+        print(f"\nlupi: stopped. {str(stop) or 'Nothing was saved yet.'}", file=sys.stderr)
         sys.exit(EXIT_INTERRUPTED)
 
 

@@ -50,9 +50,10 @@ def read_widening(path: str | os.PathLike) -> list[Widening]:
 
 def _tails(widths: np.ndarray) -> float:
     """How much wider a 90 % interval is where each sample has a width of its own."""
-    from scipy.optimize import brentq
+    from scipy.optimize import root_scalar
     from scipy.special import ndtr, ndtri
 
     normal = float(ndtri(0.95))
     ends = normal * float(widths.min()) * 0.99, normal * float(widths.max()) * 1.01
-    return float(brentq(lambda end: ndtr(end / widths).mean() - 0.95, *ends)) / normal
+    found = root_scalar(lambda end: ndtr(end / widths).mean() - 0.95, bracket=ends)
+    return float(found.root) / normal

@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from lupi.forecasting import TableEvaluation
 from lupi.metrics import chance_band, pit_shares
@@ -67,4 +68,4 @@ def _draw_coverage(panel: Axes, pit: np.ndarray, series: np.ndarray, names: Sequ
         panel.plot(np.arange(1, len(shares) + 1) + aside, 100 * np.sort(shares), ".", ms=4)
     panel.set(xlabel="series, in order", ylabel="% inside the 90 % interval", title="Each series")
     panel.set_ylim(-4, 104)
-    panel.xaxis.get_major_locator().set_params(integer=True)
+    panel.xaxis.set_major_locator(MaxNLocator(integer=True))
