@@ -91,7 +91,7 @@ def test_a_series_of_many_has_its_rows_its_observations_and_its_surprise():
 def test_going_through_many_series_takes_as_long_for_each():
     """A scan of all rows for each of 4,000 series would be half a minute."""
     forecast = make_forecast(4_000, 10)
-    begin = time.perf_counter()
+    begin = time.process_time()
     assert sum(len(forecast[label].times) for label in forecast.series) == 40_000
     assert len(forecast.best_next_time()) == 4_000
-    assert time.perf_counter() - begin < 15
+    assert time.process_time() - begin < 15

@@ -74,22 +74,24 @@ def break_down(
     forecast: Forecast,
     truth: SeriesTable,
     groups: Groups,
+    scores: Scores,
     score: Callable[[Forecast, SeriesTable], Scores],
 ) -> Breakdown:
-    """What a forecast of the rows of `truth` scores in each group."""
-    return {
-        way: {name: _judge(forecast, truth, rows, score) for name, rows in some.items()}
-        for way, some in groups.items()
-    }
+    """What a forecast of the rows of `truth` scores in each group; `scores` are those of all."""
+
+    def judge(rows: np.ndarray) -> Group:
+        found = scores if rows.all() else score(_only(forecast, rows), truth.rows(rows))
+        names, number = truth.columns.observed, found.number.sum(axis=0).tolist()
+        values = dict(zip(names, number, strict=True))
+        metrics = found.by_column(names)
+        return Group(metrics, {name: values[name] for name in metrics})
+
+    return {way: {name: judge(rows) for name, rows in some.items()} for way, some in groups.items()}
 
 
-def _judge(
-    forecast: Forecast,
-    truth: SeriesTable,
-    rows: np.ndarray,
-    score: Callable[[Forecast, SeriesTable], Scores],
-) -> Group:
-    some = replace(
+def _only(forecast: Forecast, rows: np.ndarray) -> Forecast:
+    """Some of its rows, without what it says of whole series."""
+    return replace(
         forecast,
         labels=forecast.labels[rows],
         times=forecast.times[rows],
@@ -99,7 +101,3 @@ def _judge(
         surprise=None,
         effective_share=None,
     )
-    scores, names = score(some, truth.rows(rows)), truth.columns.observed
-    values = dict(zip(names, scores.number.sum(axis=0).tolist(), strict=True))
-    found = scores.by_column(names)
-    return Group(found, {name: values[name] for name in found})

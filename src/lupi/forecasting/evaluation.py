@@ -76,12 +76,13 @@ def evaluate(
     scores = _score_series(forecast, held_back)
     observed = table.columns.observed
     groups = groups_of(seen, held_back, forecaster.normalisation.time_scale)
-    breakdown = {"forecaster": break_down(forecast, held_back, groups, _score_series)}
+    breakdown = {"forecaster": break_down(forecast, held_back, groups, scores, _score_series)}
 
     def alone(name: str) -> dict[str, dict[str, Estimate]]:
         found = forecaster.predict(seen, times, by=name, **how)
-        breakdown[name] = break_down(found, held_back, groups, _score_series)
-        return _score_series(found, held_back).by_column(observed)
+        scores = _score_series(found, held_back)
+        breakdown[name] = break_down(found, held_back, groups, scores, _score_series)
+        return scores.by_column(observed)
 
     return TableEvaluation(
         scores.by_column(observed),
