@@ -102,6 +102,10 @@ def test_quantiles_of_narrow_peaks_far_apart_and_of_heavy_tails_are_found_too(le
 def test_a_quantile_is_the_same_whatever_stands_beside_it():
     hard = NormalMixture(np.append(MEANS, 50 * MEANS, axis=1), np.append(SCALES, SCALES, axis=1))
     np.testing.assert_array_equal(hard.quantile(0.9)[:5], MIXTURE.quantile(0.9))
+    means, scales = MEANS.astype(np.float32), SCALES.astype(np.float32)
+    alone = NormalMixture(means[:, 3:4, :1], scales[:, 3:4, :1])  # whose mean NumPy adds otherwise
+    together = NormalMixture(means, scales)
+    np.testing.assert_array_equal(together.quantile(0.9)[3:4, :1], alone.quantile(0.9))
 
 
 def test_the_crps_of_a_mixture_is_the_integral_that_defines_it():

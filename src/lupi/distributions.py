@@ -301,15 +301,13 @@ def _of_cells(
         return function(means, mixture.scales / spans, last), center, unit
 
     # NumPy first: in a traced function that closes over it JAX would trace these too.
-    plain = NormalMixture(np.asarray(mixture.means), np.asarray(mixture.scales))
-    center, unit = plain.mean, plain.std
-    means, scales = (
-        np.moveaxis(part, -3, 0).reshape(part.shape[-3], -1) for part in (plain.means, plain.scales)
-    )
+    parts = [np.asarray(mixture.means), np.asarray(mixture.scales)]
+    shape = parts[0].shape[:-3] + parts[0].shape[-2:]
+    means, scales = (np.moveaxis(part, -3, 0).reshape(part.shape[-3], -1) for part in parts)
     run, found = compiled(function, brief=False), []
-    for start in range(0, max(center.size, 1), CELLS_AT_ONCE):
+    for start in range(0, max(means.shape[1], 1), CELLS_AT_ONCE):
         some = slice(start, start + CELLS_AT_ONCE)
-        shift, span = center.ravel()[some], unit.ravel()[some]
+        shift, span = _own_unit(means[:, some], scales[:, some])
         parts = [(means[:, some] - shift) / span, scales[:, some] / span]
         if values is None:
             last = np.resize(levels, padded_size(len(levels), 1))
@@ -319,11 +317,21 @@ def _of_cells(
                 last = _filled(distances.astype(np.float32))[None]
         # As one time of many quantities: XLA makes vectors of the last axis.
         blocks = [_filled(part.astype(np.float32))[:, None] for part in parts]
-        found.append(np.asarray(run(*blocks, last))[..., 0, : len(shift)])
-    result = np.concatenate(found, axis=-1).astype(center.dtype)
+        result = np.asarray(run(*blocks, last))[..., 0, : len(shift)].astype(means.dtype)
+        found.append((result, shift, span))
+    result, center, unit = (np.concatenate(some, axis=-1) for some in zip(*found, strict=True))
+    center, unit = center.reshape(shape), unit.reshape(shape)
     if values is None:
-        return result[: len(levels)].reshape(len(levels), *center.shape), center, unit
-    return result.reshape(center.shape), center, unit
+        return result[: len(levels)].reshape(len(levels), *shape), center, unit
+    return result.reshape(shape), center, unit
+
+
+def _own_unit(means: np.ndarray, scales: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of each mixture, the same to the last bit whatever stands beside
+    it: NumPy adds in another order where there is more."""
+    center = means.mean(axis=0, dtype=float)
+    variance = np.square(means - center).mean(axis=0) + np.square(scales, dtype=float).mean(axis=0)
+    return center.astype(means.dtype), np.sqrt(variance).astype(means.dtype)
 
 
 def _filled(cells: np.ndarray) -> np.ndarray:
