@@ -53,3 +53,11 @@ def smoke_run(tmp_path_factory):
         workers=1,
     )
     return out
+
+
+@pytest.fixture(scope="session")
+def blended():
+    """A forecaster of three small networks, blended with plain guesses."""
+    from blended_runs import RUNS, fit
+
+    return fit(RUNS)

@@ -128,6 +128,65 @@ def test_evaluate_writes_metrics_and_a_report(folder, capsys):
     assert "Report:" in capsys.readouterr().out
 
 
+def test_evaluate_breaks_metrics_down_and_warns_of_runs_that_were_trained_on(folder, capsys):
+    out, runs = folder / "known", pd.read_parquet(folder / "runs.parquet")
+    model, some = str(folder / "model.lupi"), folder / "some.csv"
+    runs[runs["series"] < 6].to_csv(some, index=False)
+    main(["evaluate", model, str(some), "--out", str(out), "--json"])
+    printed = capsys.readouterr()
+    assert "trained on every series of this table" in printed.err
+    found = json.loads(printed.out)
+    assert found["trained_on"] == {"number": 6, "of": 6}
+    near = found["breakdown"]["forecaster"]["distance"]["before or between what was shown"]["x1"]
+    assert near["values"] > 0
+    assert 0 <= near["coverage_90"]["mean"] <= 1
+    assert list(found["breakdown"]["forecaster"]["points_seen"]) == ["5 to 9"]
+    page = (out / "report.html").read_text()
+    assert "Not new runs" in page
+    assert "With few points and with many" in page
+
+
+def test_evaluate_does_not_warn_of_new_runs(folder, tmp_path, capsys):
+    new, out = str(tmp_path / "new.csv"), tmp_path / "e"
+    main(["simulate", "stiffness", "--out", new, "--series", "6", "--seed", "9"])
+    capsys.readouterr()
+    main(["evaluate", str(folder / "model.lupi"), new, "--out", str(out), "--json"])
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert json.loads(printed.out)["trained_on"] == {"number": 0, "of": 6}
+    assert "Not new runs" not in (out / "report.html").read_text()
+
+
+def test_a_finished_training_run_again_says_so_and_changes_nothing(folder, capsys):
+    model = folder / "model.lupi"
+    before = model.stat()
+    arguments = ["train", str(folder / "runs.parquet"), *COLUMNS, *SMALL, "--out", str(model)]
+    capsys.readouterr()
+    main([*arguments, "--json"])
+    printed = capsys.readouterr()
+    assert "is finished" in printed.err
+    assert json.loads(printed.out)["epochs"] == 2
+    after = model.stat()
+    assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_ctrl_c_in_training_says_whether_anything_was_saved(folder, monkeypatch, capsys, kept):
+    def interrupted(self, series, *, seed, checkpoint):
+        if kept:
+            checkpoint.write_bytes(b"some epochs")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(lupi.Forecaster, "fit", interrupted)
+    out = str(folder / f"stopped-{kept}.lupi")
+    with pytest.raises(SystemExit) as stop:
+        main(["train", str(folder / "runs.parquet"), *COLUMNS, *SMALL, "--out", out])
+    assert stop.value.code == 130
+    error = capsys.readouterr().err
+    assert ("Nothing was saved yet" in error) is not kept
+    assert ("The same command goes on from here" in error) is kept
+
+
 def test_settings_come_from_a_file_and_options_go_before_it(folder, capsys):
     config = folder / "settings.toml"
     config.write_text("[train]\nepochs = 7\nlearning_rate = 0.002\n")

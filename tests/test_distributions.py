@@ -89,6 +89,25 @@ def test_quantiles_of_a_mixture_invert_its_probabilities():
         np.testing.assert_array_equal(MIXTURE.quantile(level), values)
 
 
+@pytest.mark.parametrize("level", [0.001, 0.05, 0.31, 0.95, 0.999])
+def test_quantiles_of_narrow_peaks_far_apart_and_of_heavy_tails_are_found_too(level):
+    peaks = np.sign(MEANS) * 5, 0.01 * SCALES
+    tails = 3 * np.tan(1.5 * np.sin(MEANS)), np.exp(2 * MEANS)
+    for means, scales in (peaks, tails):
+        found = NormalMixture(means, scales).quantile(level)
+        below = stats.norm(means, scales).cdf(found).mean(axis=0)
+        np.testing.assert_allclose(below, level, atol=1e-4)
+
+
+def test_a_quantile_is_the_same_whatever_stands_beside_it():
+    hard = NormalMixture(np.append(MEANS, 50 * MEANS, axis=1), np.append(SCALES, SCALES, axis=1))
+    np.testing.assert_array_equal(hard.quantile(0.9)[:5], MIXTURE.quantile(0.9))
+    means, scales = MEANS.astype(np.float32), SCALES.astype(np.float32)
+    alone = NormalMixture(means[:, 3:4, :1], scales[:, 3:4, :1])  # whose mean NumPy adds otherwise
+    together = NormalMixture(means, scales)
+    np.testing.assert_array_equal(together.quantile(0.9)[3:4, :1], alone.quantile(0.9))
+
+
 def test_the_crps_of_a_mixture_is_the_integral_that_defines_it():
     grid = np.linspace(-15, 15, 20_001)[:, None, None]
     below = stats.norm(MEANS[:, None], SCALES[:, None]).cdf(grid).mean(axis=0)

@@ -56,8 +56,8 @@ def main(arguments: list[str] | None = None) -> None:
             f"could not read or write a file: {error.strerror or error}{where}. What was finished "
             f"before is kept: {remedy}, and run the same command again."
         )
-    except KeyboardInterrupt:
-        print("\nlupi: stopped. The same command goes on from here.", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        print(f"\nlupi: stopped. {str(stop) or 'Nothing was saved yet.'}", file=sys.stderr)
         sys.exit(EXIT_INTERRUPTED)
 
 

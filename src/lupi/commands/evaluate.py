@@ -1,5 +1,6 @@
 """`lupi evaluate`."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ def evaluate(
     from lupi.forecasting import evaluate as evaluate_forecaster
     from lupi.forecasting import load
     from lupi.forecasting.evaluation import read_context
+    from lupi.forecasting.examples import examples
     from lupi.forecasting.refusals import refusal
     from lupi.report.evaluation import LABELS, as_dictionaries, compared, write_evaluation
 
@@ -67,9 +69,12 @@ def evaluate(
         window=window,
     )
     evaluation = evaluate_forecaster(forecaster, table, context=context, seed=seed)
+    if evaluation.recognised.number:
+        print(f"lupi: {evaluation.recognised}", file=sys.stderr)
     write_evaluation(
         evaluation,
         out,
+        examples=examples(forecaster, table, evaluation.forecast),
         model=model.name,
         data=Path(file).name,
         context=context,

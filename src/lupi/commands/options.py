@@ -12,6 +12,9 @@ from lupi.errors import UserError
 Names = Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")]
 Json = Annotated[bool, Parameter(name="--json", negative="")]
 
+GOES_ON = "The same command goes on from here."
+"""What is said of a command that was stopped and has kept what it did."""
+
 
 @Parameter(name="*")
 @dataclass(frozen=True)

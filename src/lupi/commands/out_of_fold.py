@@ -2,6 +2,12 @@
 
 from typing import Any
 
+TITLE = "On runs that were left out of training"
+LABELS = {"blend": "forecaster", "lupi": "its networks"}
+
+ERRORS_BESIDE = 3
+"""Columns whose errors stand beside each other in 80 columns; more go into further tables."""
+
 
 def show_out_of_fold(provenance: dict[str, Any]) -> None:
     """Print it, where there is one, and say whether a plain guess would have done as well."""
@@ -12,23 +18,26 @@ def show_out_of_fold(provenance: dict[str, Any]) -> None:
     from rich.table import Table
 
     columns = list(next(iter(judged.values()))["rmse"])
-    table = Table(title="On runs that were left out of training", title_justify="left", box=None)
-    table.add_column("")
-    for name in [*(f"error of {name}" for name in columns), "90 % covers", "CRPS", "weight"]:
-        table.add_column(name, justify="right")
-    for name, found in judged.items():
-        label = "forecaster" if name == "blend" else "its networks" if name == "lupi" else name
-        weight = provenance["weights"].get(name, 0.0)
-        table.add_row(
-            label,
-            *(f"{found['rmse'][column]:.3g}" for column in columns),
-            f"{100 * found['coverage_90']:.0f} %",
-            f"{found['crps']:.3f}",
-            "" if name == "blend" else f"{100 * weight:.0f} %",
-        )
     console = Console()
-    console.print()
-    console.print(table)
+    for start in range(0, len(columns), ERRORS_BESIDE):
+        some = columns[start : start + ERRORS_BESIDE]
+        first = start == 0
+        table = Table(
+            title="On runs that were left out of training", title_justify="left", box=None
+        )
+        table.add_column("", no_wrap=True)
+        scores = ("90 %\ncovers", "CRPS", "weight") if first else ()
+        for name in [*(f"error of\n{name}" for name in some), *scores]:
+            table.add_column(name, justify="right", overflow="fold")
+        for name, found in judged.items():
+            weight = provenance["weights"].get(name, 0.0)
+            cells = [f"{found['rmse'][column]:.3g}" for column in some]
+            if first:
+                cells += [f"{100 * found['coverage_90']:.0f} %", f"{found['crps']:.3f}"]
+                cells += ["" if name == "blend" else f"{100 * weight:.0f} %"]
+            table.add_row(LABELS.get(name, name), *cells)
+        console.print()
+        console.print(table)
     plain = {name: one["crps"] for name, one in judged.items() if name not in ("blend", "lupi")}
     best = min(plain, key=lambda name: plain[name])
     if plain[best] <= judged["lupi"]["crps"]:

@@ -19,6 +19,7 @@ def predict(
     out: Path,
     times: str | None = None,
     coverage: float = 0.9,
+    quantiles: str | None = None,
     samples: int = 64,
     seed: int = 0,
     plot: Path | None = None,
@@ -48,6 +49,9 @@ def predict(
         100 over the span of the training data.
     coverage
         Of the interval from lower to upper.
+    quantiles
+        Levels of quantiles to be added to the forecast, such as 0.1,0.5,0.9: columns x_q0.1 and so
+        on.
     samples
         Of the unknown system; more make smoother intervals.
     seed
@@ -70,9 +74,11 @@ def predict(
     """
     from lupi.data.writing import check_suffix, write_table
     from lupi.forecasting import load
+    from lupi.forecasting.levels import read_levels
     from lupi.forecasting.refusals import refusal
 
     check_suffix(out)
+    levels = read_levels(quantiles)
     if observations is not None:
         refuse_overwriting(out, observations)
     if plot is not None and plot.suffix.lower() not in (".png", ".svg", ".pdf"):
@@ -91,7 +97,7 @@ def predict(
         num_samples=samples,
         seed=seed,
     )
-    write_table(out, forecast.to_dataframe(coverage=coverage))
+    write_table(out, forecast.to_dataframe(coverage=coverage, quantiles=levels))
     result = {"file": str(out), "series": len(forecast), "rows": len(forecast.times)}
     if forecast.refused:
         result["refused"] = forecast.refused if json else len(forecast.refused)

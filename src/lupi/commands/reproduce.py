@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lupi.commands.options import Names, split_names
+from lupi.commands.options import GOES_ON, Names, split_names
 from lupi.errors import UserError, check_name
 
 
@@ -70,16 +70,19 @@ def reproduce(
     )
     name = "reproduction" + ("" if preset == "paper" else f"-{preset}") + ("-quick" * quick)
     out = out or Path(name)
-    with _progress_display(console) as on_progress:
-        results = stage.reproduce(
-            settings,
-            out,
-            experiments=chosen(experiments, stage.EXPERIMENTS),
-            models=chosen(models, stage.PAPER_MODELS),
-            seeds=seeds,
-            workers=workers,
-            on_progress=on_progress,
-        )
+    try:
+        with _progress_display(console) as on_progress:
+            results = stage.reproduce(
+                settings,
+                out,
+                experiments=chosen(experiments, stage.EXPERIMENTS),
+                models=chosen(models, stage.PAPER_MODELS),
+                seeds=seeds,
+                workers=workers,
+                on_progress=on_progress,
+            )
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(GOES_ON) from None
     with console.status("Drawing figures and writing the report"):
         tables = write_report(out)
     for table in tables:

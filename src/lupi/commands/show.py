@@ -28,7 +28,15 @@ def show(model: Path, /, *, json: Json = False) -> None:
         return
     provenance = dict(header["provenance"])
     told = {name: value for name, value in provenance.items() if name != "out_of_fold"}
+    # Digests of series tell nobody anything.
+    told["data"] = {name: value for name, value in told["data"].items() if name != "digests"}
     # Of each network its units, and weights once more: for programs.
     brief = {name: value for name, value in header.items() if name not in ("members", "parts")}
     show_result({"weights": numbers} | brief | {"provenance": told}, as_json=False)
     show_out_of_fold(provenance)
+    if header.get("parts"):
+        from lupi.forecasting.widening import read_widening
+
+        print("\nThe networks' 90 % intervals, widened by what these runs call for:")
+        for one in read_widening(model):
+            print(f"  {one}")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from lupi.commands.options import ColumnOptions, Json, refuse_overwriting, show
+from lupi.commands.options import GOES_ON, ColumnOptions, Json, refuse_overwriting, show
 from lupi.commands.out_of_fold import show_out_of_fold
 from lupi.errors import UserError
 
@@ -117,7 +117,7 @@ def train(
     """Train a forecaster on a table of past runs.
 
     Stop it at any time: the best so far is kept, and the same command goes on where it stopped,
-    to the result it would have had.
+    to the result it would have had. Where that is there already, it says so and changes nothing.
 
     Parameters
     ----------
@@ -138,6 +138,7 @@ def train(
     """
     from lupi.data.reading import read_series
     from lupi.forecasting import Forecaster, forecaster_settings
+    from lupi.forecasting.finished import read_finished
 
     chosen = {} if config is None else _read_config(config)
     if settings is not None:
@@ -150,10 +151,21 @@ def train(
         raise UserError(str(error) if config is None else f"{config}: {error}") from None
     refuse_overwriting(out, file)
     series = read_series(file, **columns.as_arguments(), min_points=2)
+    finished = read_finished(out, series, complete, seed=seed)
+    if finished is not None:
+        print(
+            f"lupi: {out} is finished, from the same data, settings and seed; nothing was changed. "
+            "Delete it to train again.",
+            file=sys.stderr,
+        )
+        _show(out, finished, json)
+        return
     forecaster = Forecaster(complete)
     checkpoint = out.with_name(f"{out.name}.checkpoint")
     try:
         forecaster.fit(series, seed=seed, checkpoint=checkpoint)
+    except KeyboardInterrupt:  # before the first epoch, or a second time after it
+        raise KeyboardInterrupt(GOES_ON if checkpoint.exists() else "") from None
     finally:
         if forecaster.is_fitted:  # also where training had to stop
             forecaster.save(out)
@@ -161,11 +173,16 @@ def train(
     if provenance["interrupted"]:
         print(
             f"lupi: stopped after epoch {provenance['epochs']}; the best so far is in {out}. "
-            "The same command goes on from here.",
+            f"{GOES_ON}",
             file=sys.stderr,
         )
         sys.exit(130)
     checkpoint.unlink(missing_ok=True)
+    _show(out, provenance, json)
+
+
+def _show(out: Path, provenance: dict[str, Any], json: bool) -> None:
+    """What was made, and how it did on runs left out."""
     names = ("epochs", "best_epoch", "seconds", "interrupted", "validation")
     names += tuple(name for name in ("out_of_fold", "weights") if name in provenance and json)
     show({"model": str(out)} | {name: provenance[name] for name in names}, as_json=json)

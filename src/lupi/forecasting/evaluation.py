@@ -12,9 +12,12 @@ from lupi.data.series_table import SeriesTable, original_times
 from lupi.distributions import NormalMixture
 from lupi.errors import UserError
 from lupi.evaluation import Scores, judge_values, score
+from lupi.forecasting.breakdown import Breakdown, break_down, groups_of
+from lupi.forecasting.digests import Recognised, recognise
 from lupi.forecasting.forecast import Forecast
 from lupi.forecasting.forecaster import Forecaster
 from lupi.forecasting.recovered import Recovered
+from lupi.forecasting.widening import Widening
 from lupi.metrics import Estimate
 
 
@@ -34,7 +37,14 @@ class TableEvaluation(NamedTuple):
     privileged: dict[str, dict[str, float]]
     """For each privileged column that both the model and the table have: `r2` and `rmse` of the
     value recovered, and `coverage_90` of its interval."""
-    refused: dict[Any, str] = {}  # noqa: RUF012
+    breakdown: dict[str, Breakdown]
+    """The metrics by points seen and by distance beyond the last of them: of the forecaster, as
+    `"forecaster"`, and of each of its parts, by name."""
+    recognised: Recognised
+    """Whether the forecaster was trained on series of the table."""
+    widening: list[Widening]
+    """By how much what the networks say was widened; none where it was not."""
+    refused: dict[Any, str]
     """Series that are in no score, by label, with the reason."""
 
 
@@ -54,7 +64,7 @@ def evaluate(
     """
     table, refused = _long_enough(table)
     shown_rows = _draw_contexts(table, read_context(context), seed)
-    seen, held_back = _as_new(table.rows(shown_rows)), table.rows(~shown_rows)
+    seen, held_back = as_new(table.rows(shown_rows)), table.rows(~shown_rows)
     times = {
         label: original_times(table.columns, held_back.times[slice(*held_back.offsets[i : i + 2])])
         for i, label in enumerate(held_back.labels.tolist())
@@ -65,10 +75,14 @@ def evaluate(
     table, held_back = table[judged], held_back[judged]
     scores = _score_series(forecast, held_back)
     observed = table.columns.observed
+    groups = groups_of(seen[judged], held_back, forecaster.normalisation.time_scale)
+    breakdown = {"forecaster": break_down(forecast, held_back, groups, scores, _score_series)}
 
     def alone(name: str) -> dict[str, dict[str, Estimate]]:
         found = forecaster.predict(seen, times, by=name, **how)
-        return _score_series(found, held_back).by_column(observed)
+        scores = _score_series(found, held_back)
+        breakdown[name] = break_down(found, held_back, groups, scores, _score_series)
+        return scores.by_column(observed)
 
     return TableEvaluation(
         scores.by_column(observed),
@@ -77,6 +91,9 @@ def evaluate(
         forecast,
         held_back.values,
         _judge_recovered(forecast.privileged, table),
+        breakdown,
+        recognise(forecaster.provenance, table),
+        forecaster.widening,
         refused | forecast.refused,
     )
 
@@ -107,7 +124,7 @@ def _judge_recovered(found: Recovered | None, table: SeriesTable) -> dict[str, d
     return judged
 
 
-def _as_new(table: SeriesTable) -> SeriesTable:
+def as_new(table: SeriesTable) -> SeriesTable:
     """The table as it would be of new series: without privileged columns."""
     columns = table.columns.model_copy(update={"privileged": ()})
     return replace(table, columns=columns, privileged=np.zeros((len(table), 0)))

@@ -18,7 +18,7 @@ from lupi.inference import Family
 from lupi.models.process_file import ProcessDescription, process_of, upgraded, weights_of
 from lupi.plain import PLAIN
 
-FAMILY, WHOLE = "family.", "whole."
+FAMILY, WHOLE, CALIBRATION = "family.", "whole.", "calibration."
 
 
 class _Contents(BaseModel):
@@ -50,7 +50,7 @@ def save_fitted(path: str | os.PathLike, fitted: Fitted, settings: ForecasterSet
         arrays |= arrays_of(member.family, prefix + FAMILY)
     for name, part in fitted.parts.items():
         arrays |= arrays_of(part.predictor, f"part.{name}.")
-        arrays |= arrays_of(part.calibration, f"calibration.{name}.")
+        arrays |= arrays_of(part.calibration, f"{CALIBRATION}{name}.")
     arrays |= arrays_of(fitted.whole, WHOLE)
     contents = _Contents(
         settings=settings,
@@ -81,7 +81,7 @@ def load_fitted(path: str | os.PathLike) -> tuple[Fitted, ForecasterSettings]:
         ) from None
     arrays, complaint = read_arrays(path), f"{path} is damaged"
     normalisations = contents.members or [contents.normalisation]
-    blended = {n: a for n, a in arrays.items() if n.startswith(("part.", "calibration.", WHOLE))}
+    blended = {n: a for n, a in arrays.items() if n.startswith(("part.", CALIBRATION, WHOLE))}
     own = {name: array for name, array in arrays.items() if name not in blended}
     members = []
     for i, normalisation in enumerate(normalisations):
@@ -93,7 +93,7 @@ def load_fitted(path: str | os.PathLike) -> tuple[Fitted, ForecasterSettings]:
         members.append(Member(process, family, normalisation))
 
     def part(name: str, weight: float) -> Part:
-        calibration = module_of(Calibration, blended, f"calibration.{name}.", complaint)
+        calibration = module_of(Calibration, blended, f"{CALIBRATION}{name}.", complaint)
         kind = PLAIN.get(name)
         predictor = kind and module_of(kind, blended, f"part.{name}.", complaint)
         if calibration is None or (kind is not None and predictor is None):

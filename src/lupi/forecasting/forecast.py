@@ -1,5 +1,6 @@
 """What is forecast, in original units and with the original labels."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from lupi.data.problems import shown
 from lupi.data.series_table import Columns
 from lupi.distributions import NormalMixture, draw_components
 from lupi.errors import UserError
+from lupi.forecasting.levels import check_levels, level_name
 from lupi.forecasting.recovered import Recovered
 from lupi.forecasting.refusals import COLUMN, refusal, with_refused
 
@@ -25,16 +27,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def forecast_columns(columns: Columns) -> list[str]:
-    """The names of a forecast's columns as a table: series, time, four for each observed column."""
+def forecast_columns(columns: Columns, levels: Sequence[float] = ()) -> list[str]:
+    """The names of a forecast's columns as a table: series, time, four for each observed column,
+    and one for each level of a quantile."""
     names = [name for name in (columns.series, columns.time) if name is not None]
+    endings = ["_std", "_lower", "_upper", *(f"_{level_name(level)}" for level in levels)]
     for name in columns.observed:
-        names += [name, f"{name}_std", f"{name}_lower", f"{name}_upper"]
+        names += [name, *(name + ending for ending in endings)]
     twice = sorted({name for name in names if [*names, COLUMN].count(name) > 1})
     if twice:
         raise UserError(
-            f"a forecast has a mean, `_std`, `_lower` and `_upper` for each observed column, so "
-            f"{', '.join(twice)} would be there twice: rename it in the table."
+            f"a forecast has a mean, {', '.join(f'`{e}`' for e in endings)} for each observed "
+            f"column, so {', '.join(twice)} would be there twice: rename it in the table."
         )
     return names
 
@@ -138,7 +142,24 @@ class Forecast:
     @property
     def series(self) -> list:
         """The labels of the series, in order."""
-        return list(dict.fromkeys(self.labels.tolist()))
+        return list(self._rows)
+
+    @cached_property
+    def _rows(self) -> dict[Any, slice]:
+        """The rows of each series."""
+        begins = np.flatnonzero(np.append(True, self.labels[1:] != self.labels[:-1]))
+        labels, ends = self.labels[begins].tolist(), [*begins[1:].tolist(), len(self.labels)]
+        return dict(zip(labels, map(slice, begins.tolist(), ends), strict=True))
+
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        """Of each series among all."""
+        return {label: place for place, label in enumerate(self.series)}
+
+    @cached_property
+    def _seen(self) -> dict[Any, np.ndarray]:
+        """The rows of the observations of each series."""
+        return dict(self.observations.groupby(self.columns.series).indices)
 
     def __len__(self) -> int:
         """How many series there are."""
@@ -148,12 +169,11 @@ class Forecast:
         """The forecast of one series."""
         if label in self.refused:
             raise UserError(refusal(self.columns, label, self.refused[label]))
-        rows = self.labels == label
-        if not rows.any():
+        if label not in self._rows:
             known = ", ".join(map(shown, self.series[:5]))
             raise UserError(f"there is no series {shown(label)} in this forecast, but {known}.")
-        seen, name = self.observations, self.columns.series
-        among = np.array([one == label for one in self.series])
+        rows, seen = self._rows[label], self.observations
+        among = np.array([self._places[label]])
         means, scales = self.mixture.means[:, rows], self.mixture.scales[:, rows]
         return replace(
             self,
@@ -161,7 +181,7 @@ class Forecast:
             times=self.times[rows],
             mixture=NormalMixture(means, scales),
             positions=self.positions[rows],
-            observations=seen if name is None else seen.loc[seen[name] == label],
+            observations=seen if self.columns.series is None else seen.iloc[self._seen[label]],
             privileged=None if self.privileged is None else self.privileged.select(among),
             surprise=None if self.surprise is None else self.surprise[among],
             effective_share=None if self.effective_share is None else self.effective_share[among],
@@ -186,9 +206,8 @@ class Forecast:
 
         gains = information_gain(self.mixture)
         rows = []
-        for label in self.series:
-            there = np.flatnonzero(self.labels == label)
-            best = there[np.argmax(gains[there])]
+        for label, there in self._rows.items():
+            best = there.start + np.argmax(gains[there])
             named = {} if self.columns.series is None else {self.columns.series: label}
             rows.append(named | {self.columns.time: self.times[best], "gain": gains[best]})
         return pd.DataFrame(rows)
@@ -209,20 +228,26 @@ class Forecast:
                 table[name] = values
         return with_refused(table, self.refused, self.columns.series)
 
-    def to_dataframe(self, *, coverage: float = 0.9) -> "pd.DataFrame":
+    def to_dataframe(
+        self, *, coverage: float = 0.9, quantiles: Sequence[float] = ()
+    ) -> "pd.DataFrame":
         """Long format: series, time, and for each observed column mean, std, lower and upper.
 
-        Where series were refused there is a row for each, empty but for its label, and a last
-        column `refused` with the reason.
+        `quantiles` are levels to be added, each as a column such as `x_q0.1`. Where series were
+        refused there is a row for each, empty but for its label, and a last column `refused` with
+        the reason.
         """
         import pandas as pd
 
+        levels = check_levels(quantiles)
+        names = forecast_columns(self.columns, levels)
         columns: list[Any] = [] if self.columns.series is None else [self.labels]
         columns.append(pd.DatetimeIndex(self.times) if self.columns.datetime else self.times)
-        parts = self.mean, self.std, *self.interval(coverage=coverage)
+        parts = [self.mean, self.std, *self.interval(coverage=coverage)]
+        parts += [*self.quantile(levels)] if levels else []
         for i in range(len(self.columns.observed)):
             columns += [part[:, i] for part in parts]
-        table = pd.DataFrame(dict(zip(forecast_columns(self.columns), columns, strict=True)))
+        table = pd.DataFrame(dict(zip(names, columns, strict=True)))
         return with_refused(table, self.refused, self.columns.series)
 
     def to_xarray(self) -> "xr.Dataset":
@@ -251,30 +276,6 @@ class Forecast:
 
     def plot(self, *, coverage: float = 0.9, largest: int = 4) -> "Figure":
         """Mean, interval and observations: a row of panels for each series, the first `largest`."""
-        import matplotlib.pyplot as plt
+        from lupi.forecasting.picture import draw
 
-        series, names = self.series[:largest], self.columns.observed
-        size = (3.6 * len(names), 2.6 * len(series))
-        figure, panels = plt.subplots(
-            len(series), len(names), figsize=size, squeeze=False, layout="constrained"
-        )
-        for row, label in zip(panels, series, strict=True):
-            one = self[label]
-            order = np.argsort(one.times)
-            mean, (lower, upper) = one.mean, one.interval(coverage=coverage)
-            seen, times = one.observations, one.times[order]
-            for i, (panel, name) in enumerate(zip(row, names, strict=True)):
-                band = f"{coverage:.0%} interval"
-                panel.fill_between(
-                    times, lower[order, i], upper[order, i], alpha=0.25, lw=0, label=band
-                )
-                panel.plot(times, mean[order, i], label="mean")
-                panel.plot(seen[self.columns.time], seen[name], "ko", ms=4, label="observed")
-                panel.set(
-                    xlabel=self.columns.with_unit(self.columns.time),
-                    ylabel=self.columns.with_unit(name),
-                )
-                if self.columns.series is not None:
-                    panel.set_title(f"{self.columns.series} {label}")
-        panels[0, 0].legend(frameon=False)
-        return figure
+        return draw(self, self.series[:largest], coverage)

@@ -15,13 +15,14 @@ from lupi.data.normalisation import Normalisation, to_tasks
 from lupi.data.series_table import Columns, check_is_table, original_times
 from lupi.distributions import NormalMixture
 from lupi.errors import UserError
-from lupi.forecasting.fitted import Fitted
+from lupi.forecasting.fitted import NETWORKS, Fitted
 from lupi.forecasting.fitted_file import load_fitted, save_fitted
 from lupi.forecasting.forecast import Forecast, forecast_columns
 from lupi.forecasting.learning import learn
 from lupi.forecasting.questions import Question, Trained, read_question
 from lupi.forecasting.recovered import Recovered
 from lupi.forecasting.settings import ForecasterSettings, forecaster_settings
+from lupi.forecasting.widening import Widening, widening
 from lupi.models import AbstractPredictor, AbstractProcess, Findings
 from lupi.prediction import (
     SMALLEST_CONTEXT,
@@ -79,6 +80,14 @@ class Forecaster:
         return {name: part.weight for name, part in self._get().parts.items()}
 
     @property
+    def widening(self) -> list[Widening]:
+        """By how much what the networks say is widened; none where they are all of it."""
+        fitted = self._get()
+        if fitted.whole is None:
+            return []
+        return widening(fitted.parts[NETWORKS].calibration, fitted.whole)
+
+    @property
     def columns(self) -> Columns:
         """What it was trained on."""
         return self._get().columns
@@ -106,7 +115,8 @@ class Forecaster:
 
         Interrupted (Ctrl-C), it keeps the best so far. With a `checkpoint`, a path, a training that
         was stopped in whatever way goes on from there, to the same result. `progress` shows a bar
-        on a terminal; `on_epoch` sees each epoch's losses.
+        on a terminal, and a line now and then where there is none; `on_epoch` sees each epoch's
+        losses.
         """
         series = check_is_table(series)
         seed = _check_seed(seed)

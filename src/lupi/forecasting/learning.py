@@ -18,6 +18,7 @@ from lupi.data.normalisation import Normalisation, to_tasks
 from lupi.data.ragged import RaggedTasks
 from lupi.data.series_table import SeriesTable
 from lupi.errors import UserError
+from lupi.forecasting.digests import digest_series
 from lupi.forecasting.fitted import NETWORKS, Fitted, Member, Part
 from lupi.forecasting.progress import show_epochs, show_waiting
 from lupi.forecasting.settings import ForecasterSettings
@@ -82,20 +83,14 @@ def learn(
         for key, _ in keys
     ]
     train = settings.train.suited_to(len(training[0]), len(training[0].observations.ts), number)
-    identity = {
-        "settings": settings.model_dump(mode="json"),
-        "data": series.fingerprint(),
-        "seed": seed,
-        # Another version may round otherwise, and the result would be that of neither.
-        "versions": {"lupi": version("lupi"), "jax": version("jax")},
-    }
+    identity = identity_of(series, settings, seed=seed)
     started = time.monotonic()
     run = _Run(processes, training, _to_validate(held_out), train, settings, checkpoint, identity)
     with show_epochs(train.num_epochs(len(training[0]))) if progress else nullcontext() as show:
         watchers = [watch for watch in (show, on_epoch) if watch is not None]
         state, stopped_by = run.train([key for _, key in keys], watchers)
     fitted = finish(processes, state, train, as_one=number > 1)
-    waiting = show_waiting("Looking at series that were held out")
+    waiting = show_waiting("Looking at series that were left out")
     with waiting if progress else nullcontext():
         families = prepare_together(
             [one.process for one in fitted],
@@ -124,7 +119,8 @@ def learn(
             }
     best = best_epochs([one.history for one in fitted], number > 1)
     provenance = {
-        "data": {"fingerprint": identity["data"], "series": len(series), "gaps": gaps},
+        "data": {"fingerprint": identity["data"], "series": len(series), "gaps": gaps}
+        | {"digests": digest_series(series)},
         "seed": seed,
         "versions": identity["versions"],
         "python": platform.python_version(),
@@ -143,6 +139,17 @@ def learn(
     whole = None if blending is None else blending.whole
     found = Fitted(settings, members, common, series.columns, provenance, parts, whole)
     return Learned(found, stopped_by)
+
+
+def identity_of(series: SeriesTable, settings: ForecasterSettings, *, seed: int) -> dict[str, Any]:
+    """What is trained on what: the same again comes to the same, ready to be JSON."""
+    return {
+        "settings": settings.model_dump(mode="json"),
+        "data": series.fingerprint(),
+        "seed": seed,
+        # Another version may round otherwise, and the result would be that of neither.
+        "versions": {"lupi": version("lupi"), "jax": version("jax")},
+    }
 
 
 def _blend(

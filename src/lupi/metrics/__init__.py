@@ -3,6 +3,7 @@
 Every metric takes a mask, `known`, of what was observed, and keeps the observed columns apart.
 """
 
+from lupi.metrics.by_series import chance_band, pit_shares
 from lupi.metrics.calibration import (
     CalibrationCurve,
     calibration_curve,
@@ -22,6 +23,7 @@ __all__ = [
     "Estimate",
     "calibration_curve",
     "calibration_error",
+    "chance_band",
     "coverage",
     "crps",
     "estimate",
@@ -31,6 +33,7 @@ __all__ = [
     "mean_over_columns",
     "mean_over_time",
     "paper_calibration_error",
+    "pit_shares",
     "pooled_calibration_stderr",
     "spread_pit",
     "squared_error",

@@ -6,14 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
-import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from matplotlib.figure import Figure
 
 from lupi._machinery.files import write_atomically
-from lupi.forecasting import TableEvaluation
+from lupi.forecasting import Forecast, TableEvaluation
 from lupi.forecasting.fitted import NETWORKS
+from lupi.forecasting.picture import add_legend
+from lupi.report import breakdown
+from lupi.report.calibration import draw_calibration
 from lupi.report.figures import STYLE
 from lupi.report.write import data_uri
+
+RED, HELD_BACK = "#cc3311", "held back"
 
 LABELS = {
     "rmse": "error of the mean (RMSE)",
@@ -28,13 +33,26 @@ LABELS = {
 
 
 def write_evaluation(
-    evaluation: TableEvaluation, out: Path, *, model: str, data: str, context: str
+    evaluation: TableEvaluation,
+    out: Path,
+    *,
+    examples: Forecast,
+    model: str,
+    data: str,
+    context: str,
 ) -> None:
-    """Write `metrics.json`, `figures/` and `report.html` into a folder."""
+    """Write `metrics.json`, `figures/` and `report.html` into a folder.
+
+    `examples` are forecasts of some of the series at many times.
+    """
     metrics = as_dictionaries(evaluation)
     text = json.dumps(metrics, indent=1, allow_nan=False)
     write_atomically(out / "metrics.json", text + "\n")
-    figures = {"examples": _draw_examples(evaluation), "calibration": _draw_calibration(evaluation)}
+    with plt.style.context(STYLE):
+        figures = {
+            "examples": _draw_examples(evaluation, examples),
+            "calibration": draw_calibration(evaluation),
+        }
     paths = {}
     for name, figure in figures.items():
         paths[name] = out / "figures" / f"{name}.png"
@@ -61,6 +79,9 @@ def write_evaluation(
         metrics=list(evaluation.metrics),
         rows=rows,
         parts=compared(evaluation),
+        breakdown=breakdown.tables(evaluation),
+        warning=str(evaluation.recognised),
+        widening=list(map(str, evaluation.widening)),
         privileged=evaluation.privileged,
         num_strangers=len(evaluation.forecast.strangers),
         knows_strangers=evaluation.forecast.surprise is not None,
@@ -72,7 +93,8 @@ def write_evaluation(
 def as_dictionaries(evaluation: TableEvaluation) -> dict[str, Any]:
     """The metrics as they stand in `metrics.json`: by column and name, each a mean and a stderr.
 
-    Where there are any, also how well privileged values are recovered, and series left out.
+    Then of the parts, by points shown and distance, of series known from training, of what was
+    widened and, where there are any, of series left out and of privileged values recovered.
     """
     metrics: dict[str, Any] = {
         column: {name: value._asdict() for name, value in found.items()}
@@ -88,6 +110,9 @@ def as_dictionaries(evaluation: TableEvaluation) -> dict[str, Any]:
         }
     if evaluation.refused:
         metrics["refused"] = {str(label): reason for label, reason in evaluation.refused.items()}
+    metrics["breakdown"] = breakdown.as_dictionaries(evaluation)
+    metrics["trained_on"] = evaluation.recognised._asdict()
+    metrics["widening"] = [one._asdict() for one in evaluation.widening]
     return metrics | ({"privileged": evaluation.privileged} if evaluation.privileged else {})
 
 
@@ -116,29 +141,15 @@ def _cell(mean: float, stderr: float | None) -> str:
     return f"{mean:.3g}" + ("" if stderr is None else f" ± {stderr:.1g}")
 
 
-def _draw_examples(evaluation: TableEvaluation):
-    forecast, columns = evaluation.forecast, evaluation.forecast.columns
-    with plt.style.context(STYLE):
-        figure = forecast.plot()
-        panels = iter(figure.axes)
-        for label in forecast.series[:4]:
-            rows = forecast.labels == label
-            for j in range(len(columns.observed)):
-                next(panels).plot(
-                    forecast.times[rows], evaluation.truth[rows, j], ".", color="#cc3311", ms=3
-                )
-    return figure
-
-
-def _draw_calibration(evaluation: TableEvaluation):
-    with plt.style.context(STYLE):
-        figure, panel = plt.subplots(figsize=(3.6, 3.4))
-        panel.plot([0, 1], [0, 1], color="0.6", lw=1)
-        share = evaluation.scores.curve.over(0).share
-        levels = np.arange(share.shape[-1] + 1) / share.shape[-1]
-        for name, curve in zip(evaluation.forecast.columns.observed, share, strict=True):
-            panel.plot(levels, np.append(0.0, curve), label=name)
-        panel.set(xlabel="predicted probability", ylabel="observed frequency")
-        panel.set(xlim=(0, 1), ylim=(0, 1))
-        panel.legend(frameon=False)
+def _draw_examples(evaluation: TableEvaluation, examples: Forecast) -> Figure:
+    forecast = evaluation.forecast
+    figure = examples.plot(coverage=0.9)
+    panels = iter(figure.axes)
+    for label in examples.series:
+        one = forecast.labels == label
+        for j in range(len(forecast.columns.observed)):
+            next(panels).plot(
+                forecast.times[one], evaluation.truth[one, j], ".", color=RED, ms=4, label=HELD_BACK
+            )
+    add_legend(figure)
     return figure

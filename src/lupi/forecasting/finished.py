@@ -1,0 +1,28 @@
+"""Whether a file holds what a training would come to."""
+
+from pathlib import Path
+from typing import Any
+
+from lupi._machinery.array_files import read_header
+from lupi.data.series_table import SeriesTable
+from lupi.errors import UserError
+from lupi.forecasting.learning import identity_of
+from lupi.forecasting.settings import ForecasterSettings
+
+
+def read_finished(
+    path: Path, series: SeriesTable, settings: ForecasterSettings, *, seed: int
+) -> dict[str, Any] | None:
+    """The provenance in a file that the same data, settings, seed and versions have made, whole;
+    nothing where there is another file, or none."""
+    if not path.is_file():
+        return None
+    try:
+        header, _ = read_header(path, kind="forecaster")
+        provenance = header["provenance"]
+        made = {name: provenance[name] for name in ("seed", "versions")}
+        made |= {"settings": header["settings"], "data": provenance["data"]["fingerprint"]}
+        whole = not provenance["interrupted"]
+    except (UserError, KeyError, TypeError):
+        return None
+    return provenance if whole and made == identity_of(series, settings, seed=seed) else None

@@ -1,0 +1,28 @@
+"""Calibration where every series counts as one."""
+
+import numpy as np
+import pytest
+
+from lupi.metrics import chance_band, pit_shares
+
+
+def test_a_long_series_counts_as_much_as_a_short_one():
+    pit = np.array([0.1] * 98 + [0.9, 0.3, np.nan])
+    series = np.array([0] * 98 + [1, 1, 1])
+    np.testing.assert_allclose(pit_shares(pit, series, num_bins=4), [0.5, 0.25, 0.0, 0.25])
+
+
+def test_the_ends_of_the_pit_are_in_the_outermost_bins():
+    found = pit_shares(np.array([0.0, 1.0]), np.array([3, 3]), num_bins=10)
+    assert found[0] == found[-1] == pytest.approx(0.5)
+
+
+def test_the_band_holds_what_chance_makes_of_so_many_series():
+    rng = np.random.default_rng(0)
+    lower, upper = chance_band(40, num_bins=8)
+    first = [
+        pit_shares(rng.random(40), np.arange(40), num_bins=8)[0]  # of honest forecasts
+        for _ in range(4000)
+    ]
+    inside = np.mean([lower <= share <= upper for share in first])
+    assert 0.9 <= inside < 0.97  # as near as whole numbers of series allow
