@@ -10,7 +10,7 @@ from jaxtyping import PRNGKeyArray
 
 from lupi._machinery.files import write_atomically
 from lupi._machinery.memory import give_back_memory
-from lupi.data import Observations
+from lupi.data import Observations, Task
 from lupi.evaluation import Scores, draw_contexts, evaluate_tasks, judge_recovered, regret
 from lupi.experiments.experiment import Experiment
 from lupi.experiments.paper import get_experiment
@@ -157,13 +157,16 @@ class _Keys(NamedTuple):
     prediction: PRNGKeyArray
 
 
-def _shapes(data: RunData) -> tuple[int, bool, bool]:
+def _shapes(data: RunData) -> tuple:
     """What two runs must agree in to train in one loop.
 
     Those on a table may not: a series held out may lie outside of all others, and gaps are few.
+    Nor need simulated ones that are smooth in one run and not in another.
     """
-    gaps = [part.observations.gaps is None for part in (data.training, data.validation)]
-    return len(data.validation), gaps[0], gaps[1]
+    parts = (data.training, data.validation)
+    gaps = (part.observations.gaps is None for part in parts)
+    padded = (part.observations.ts.shape for part in parts if isinstance(part, Task))
+    return len(data.validation), *gaps, *padded
 
 
 def _metric(value: Estimate) -> Metric:

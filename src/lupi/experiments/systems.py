@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from lupi.data import Observations, RaggedTasks, SeriesTable, Task, generate_tasks
+from lupi.data.between import with_points_between
 from lupi.data.held_out import hold_out
 from lupi.errors import UserError
 from lupi.experiments.experiment import Experiment, Simulation
@@ -63,8 +64,12 @@ def _simulate(source: Simulation, settings: RunSettings, key: PRNGKeyArray) -> R
     at_training = np.searchsorted(grid, training_grid)
     at_test = np.searchsorted(grid, test_grid)
     test = _select(everything, slice(num_seen, None), at_test)
+    training = _select(everything, slice(sizes.num_training), at_training)
+    if sizes.between:
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+        training = with_points_between(training, rng=rng)
     return RunData(
-        training=_select(everything, slice(sizes.num_training), at_training),
+        training=training,
         validation=_select(everything, slice(sizes.num_training, num_seen), at_training),
         test=test,
         times=test.observations.ts[0] * source.horizon,
