@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from lupi.experiments import get_experiment, quick_settings
-from lupi.experiments.systems import make_data
+from lupi.experiments.systems import make_data, make_lessons
 
 SETTINGS = quick_settings().experiments["stiffness"]
 
@@ -40,8 +40,9 @@ def test_the_floor_is_the_error_of_the_mean_training_trajectory(data):
 def test_the_best_preset_learns_between_the_samples_where_there_is_no_noise():
     def length(preset: str, noise: float) -> int:
         settings = quick_settings(preset=preset, noise=noise).experiments["stiffness"]
-        data = make_data(get_experiment("stiffness"), settings, key=jax.random.key(0))
-        return int(data.training.observations.mask.sum(axis=1).min())
+        key = jax.random.key(0)
+        data = make_data(get_experiment("stiffness"), settings, key=key)
+        return int(make_lessons(data, settings, key=key).observations.mask.sum(axis=1).min())
 
     lengths = {"paper": length("paper", 0.0), "best": length("best", 0.0)}
     assert lengths == {"paper": 51, "best": 101}

@@ -41,6 +41,18 @@ def make_data(experiment: Experiment, settings: RunSettings, *, key: PRNGKeyArra
     return _simulate(experiment.source, settings, key)
 
 
+def make_lessons(data: RunData, settings: RunSettings, *, key: PRNGKeyArray) -> Task | RaggedTasks:
+    """What a process is trained on: the training series, and what is known to lie between.
+
+    The family is learnt from the training series alone: to an encoder, twice as many points as it
+    was trained with are another system.
+    """
+    if not settings.data.between or isinstance(data.training, RaggedTasks):
+        return data.training
+    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    return with_points_between(data.training, rng=rng)
+
+
 def _simulate(source: Simulation, settings: RunSettings, key: PRNGKeyArray) -> RunData:
     """Simulate all systems of a run.
 
@@ -64,12 +76,8 @@ def _simulate(source: Simulation, settings: RunSettings, key: PRNGKeyArray) -> R
     at_training = np.searchsorted(grid, training_grid)
     at_test = np.searchsorted(grid, test_grid)
     test = _select(everything, slice(num_seen, None), at_test)
-    training = _select(everything, slice(sizes.num_training), at_training)
-    if sizes.between:
-        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
-        training = with_points_between(training, rng=rng)
     return RunData(
-        training=training,
+        training=_select(everything, slice(sizes.num_training), at_training),
         validation=_select(everything, slice(sizes.num_training, num_seen), at_training),
         test=test,
         times=test.observations.ts[0] * source.horizon,
