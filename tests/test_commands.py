@@ -105,7 +105,7 @@ def test_predict_writes_a_forecast_and_a_picture(folder, capsys):
     assert forecast["t"].max() == 12
     assert (forecast["x1_lower"] < forecast["x1_upper"]).all()
     assert plot.read_bytes().startswith(b"\x89PNG")
-    again = ["--times", "1,2.5", "--out", str(folder / "forecast.nc"), "--known.k", "0.5"]
+    again = ["--times", "1,2.5", "--out", str(folder / "forecast.nc"), "--privileged.k", "0.5"]
     main(["predict", *arguments[:2], *again])
     assert "Found of each run" in capsys.readouterr().out
     assert (folder / "forecast.nc").exists()

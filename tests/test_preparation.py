@@ -1,10 +1,12 @@
 """What held-out series teach of how far a model is to be trusted."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from lupi.data import Observations, Task
+from lupi.distributions import Normal
 from lupi.inference import Amortised, InferringPredictor, Refined
 from lupi.inference.trust import Trust
 from lupi.prediction import predict_many
@@ -41,6 +43,26 @@ def test_a_decoder_that_is_wrong_about_its_noise_is_corrected(factor):
     inside = np.abs(np.asarray(found.probability_below(seen.ys[:, 1::4])) - 0.5) <= 0.45
     assert 0.86 < inside.mean() < 0.94
     assert found.findings.surprise.mean() == pytest.approx(0.5, abs=0.12)
+
+
+class Bending(Known):
+    """Right about lines at thirty times, and wrong between them."""
+
+    def decode(self, sample, ts, *, horizon=1, key=None):
+        line = super().decode(sample, ts)
+        bends = 0.3 * jnp.sin(29 * jnp.pi * jnp.asarray(ts))
+        return Normal(line.loc + bends[:, None], line.scale)
+
+
+def test_a_decoder_that_bends_between_the_times_all_series_share_is_found_out():
+    ts = np.tile(np.linspace(0, 1, 30, dtype=np.float32), (200, 1))
+    z = np.random.default_rng(0).standard_normal((200, 2)).astype(np.float32)
+    tasks = Task(Observations(ts, (z[:, :1] + z[:, 1:] * ts)[..., None]), z)
+    family = prepare(Bending("line"), Refined(), tasks[:100], tasks[100:], key=KEY)
+    assert family is not None
+    # Of every two points one lies between others, and there a sine's mean square is a half.
+    expected = 0.3 * np.sqrt(0.5 * 0.5) / NOISE
+    np.testing.assert_allclose(family.trust.noise[-2:], expected, rtol=0.25)
 
 
 def test_few_held_out_series_change_little():

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Int, PRNGKeyArray
 
 from lupi.data import Observations, RaggedTasks, Task
+from lupi.data.between import with_points_between
 from lupi.distributions import NormalMixture
 from lupi.inference import AbstractInference, Family, InferringPredictor, Trust
 from lupi.inference.family import learn_families, some_tasks
@@ -81,8 +82,10 @@ def prepare_together(
     if families is None:
         return [None] * len(processes)
     number = CONTEXTS // len(processes) // (2 if roughly else 1)
-    seen = [some_tasks(tasks, number, 0) for tasks in held_out]
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    # A network that is exact at times that all series share may bend between them: there too it
+    # must be asked, and see contexts.
+    seen = [with_points_between(some_tasks(tasks, number, 0), rng=rng) for tasks in held_out]
     # Few series say little.
     total = sum(map(len, seen))
     weight = total / (total + FEW)

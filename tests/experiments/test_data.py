@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from lupi.experiments import get_experiment, quick_settings
-from lupi.experiments.systems import make_data
+from lupi.experiments.systems import make_data, make_lessons
 
 SETTINGS = quick_settings().experiments["stiffness"]
 
@@ -35,3 +35,15 @@ def test_the_floor_is_the_error_of_the_mean_training_trajectory(data):
     )
     errors = ((np.array(data.test.observations.ys) - on_test_grid) ** 2).mean(axis=(1, 2))
     assert data.floor.mean == pytest.approx(errors.mean(), rel=1e-2)
+
+
+def test_the_best_preset_learns_between_the_samples_where_there_is_no_noise():
+    def length(preset: str, noise: float) -> int:
+        settings = quick_settings(preset=preset, noise=noise).experiments["stiffness"]
+        key = jax.random.key(0)
+        data = make_data(get_experiment("stiffness"), settings, key=key)
+        return int(make_lessons(data, settings, key=key).observations.mask.sum(axis=1).min())
+
+    lengths = {"paper": length("paper", 0.0), "best": length("best", 0.0)}
+    assert lengths == {"paper": 51, "best": 101}
+    assert length("best", 0.1) == 51

@@ -10,13 +10,13 @@ from jaxtyping import PRNGKeyArray
 
 from lupi._machinery.files import write_atomically
 from lupi._machinery.memory import give_back_memory
-from lupi.data import Observations
+from lupi.data import Observations, RaggedTasks, Task
 from lupi.evaluation import Scores, draw_contexts, evaluate_tasks, judge_recovered, regret
 from lupi.experiments.experiment import Experiment
 from lupi.experiments.paper import get_experiment
 from lupi.experiments.results import FinishedRun, Floor, Metric, Record, RunFolder
 from lupi.experiments.settings import EvaluationSettings, RunSettings
-from lupi.experiments.systems import RunData, make_data
+from lupi.experiments.systems import RunData, make_data, make_lessons
 from lupi.metrics import Estimate, spread_pit
 from lupi.models import build_process, save_process
 from lupi.preparation import prepare
@@ -44,7 +44,10 @@ def run(
     )
     keys = [_Keys(*jax.random.split(jax.random.key(folder.seed), 5)) for folder in folders]
     data = [make_data(experiment, settings, key=key.data) for key in keys]
-    if len({_shapes(part) for part in data}) > 1:
+    lessons = [
+        make_lessons(part, settings, key=key.data) for part, key in zip(data, keys, strict=True)
+    ]
+    if len(set(map(_shapes, lessons, data))) > 1:
         alone = [run([one], settings, model, experiment, on_epoch=on_epoch) for one in folders]
         return [finished for (finished,) in alone]
     give_back_memory()
@@ -63,7 +66,7 @@ def run(
     started = time.perf_counter()
     fitted = fit_together(
         [build_process(model.process, **sizes, key=key.weights) for key in keys],
-        [part.training for part in data],
+        lessons,
         [part.validation for part in data],
         settings=settings.training,
         objective=model.objective,
@@ -162,13 +165,15 @@ def _input_size(seen: Observations) -> int:
     return 0 if seen.inputs is None else seen.inputs.values.shape[-1]
 
 
-def _shapes(data: RunData) -> tuple[int, bool, bool]:
+def _shapes(lessons: Task | RaggedTasks, data: RunData) -> tuple:
     """What two runs must agree in to train in one loop.
 
     Those on a table may not: a series held out may lie outside of all others, and gaps are few.
+    Nor need simulated ones that are smooth in one run and not in another.
     """
-    gaps = [part.observations.gaps is None for part in (data.training, data.validation)]
-    return len(data.validation), gaps[0], gaps[1]
+    gaps = (part.observations.gaps is None for part in (lessons, data.validation))
+    padded = () if isinstance(lessons, RaggedTasks) else lessons.observations.ts.shape
+    return len(data.validation), *gaps, *padded
 
 
 def _metric(value: Estimate) -> Metric:

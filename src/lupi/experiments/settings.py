@@ -29,6 +29,9 @@ class DataSettings(BaseModel):
     """Samples of a simulated training series, evenly spaced from 0 to the horizon."""
     noise: float = Field(default=0.0, ge=0)
     """Of every observation of simulated systems, in standard deviations of each quantity."""
+    between: bool = False
+    """Whether simulated training series are learnt from between their samples too, where they are
+    smooth enough for the samples to tell what is there."""
 
 
 class EvaluationSettings(BaseModel):
@@ -101,7 +104,7 @@ def best_settings(*, epochs: int | None = None, noise: float = 0.0) -> Reproduct
             "keep_best": False,
         }
     )
-    data = DataSettings(noise=noise)
+    data = DataSettings(noise=noise, between=True)
     run = RunSettings(
         data=data,
         training=training.model_copy(
@@ -127,7 +130,7 @@ def quick_settings(
     whole = REPRODUCTIONS[preset](epochs=epochs or 2, noise=noise)
     runs = {
         name: RunSettings(
-            data=DataSettings(num_training=16, num_validation=4, noise=noise),
+            data=run.data.model_copy(update={"num_training": 16, "num_validation": 4}),
             training=run.training,
             evaluation=EvaluationSettings(num_systems=20, num_samples=8),
         )

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from lupi.data import Observations, RaggedTasks, SeriesTable, Task, generate_tasks
+from lupi.data.between import with_points_between
 from lupi.data.held_out import hold_out
 from lupi.errors import UserError
 from lupi.experiments.experiment import Experiment, Simulation
@@ -38,6 +39,18 @@ def make_data(experiment: Experiment, settings: RunSettings, *, key: PRNGKeyArra
     if isinstance(experiment.source, SeriesTable):
         return _divide(experiment.source, settings, key)
     return _simulate(experiment.source, settings, key)
+
+
+def make_lessons(data: RunData, settings: RunSettings, *, key: PRNGKeyArray) -> Task | RaggedTasks:
+    """What a process is trained on: the training series, and what is known to lie between.
+
+    The family is learnt from the training series alone: to an encoder, twice as many points as it
+    was trained with are another system.
+    """
+    if not settings.data.between or isinstance(data.training, RaggedTasks):
+        return data.training
+    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    return with_points_between(data.training, rng=rng)
 
 
 def _simulate(source: Simulation, settings: RunSettings, key: PRNGKeyArray) -> RunData:

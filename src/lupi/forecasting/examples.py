@@ -25,7 +25,7 @@ def examples(
     times = [original_times(table.columns, grid) for grid in grids]
     names = [name for name in (table.columns.series, table.columns.time) if name is not None]
     rows, shown = (
-        pd.MultiIndex.from_frame(frame[names])
+        pd.MultiIndex.from_arrays([frame[name] for name in names])
         for frame in (chosen.to_dataframe(), forecast.observations)
     )
     return forecaster.predict(

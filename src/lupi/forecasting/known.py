@@ -100,6 +100,11 @@ def _given(given: Any, table: SeriesTable, columns: Columns) -> dict[Any, Mappin
                 f"`known` names the series {shown(strangers[0])}, which is not among the "
                 f"observations ({', '.join(map(shown, labels[:5]))}): correct its label."
             )
+    if given and not columns.known:
+        raise UserError(
+            "`known`: the model was trained without columns known of new runs. A privileged value "
+            "that is known all the same is given as `privileged`."
+        )
     of_each = {label: given.get(label, {}) if by_label else given for label in labels}
     for known in of_each.values():
         for name in known:
