@@ -208,6 +208,8 @@ class _Answers(NamedTuple):
         hidden = self.questions.hidden
         mixture = NormalMixture(self.prediction.means, noise * self.prediction.scales)
         known = np.broadcast_to(hidden.known, hidden.ys.shape)
+        if not known.any():  # series so short that nothing is left to ask for
+            return 0.0
         return _finite(np.nanmean(log_likelihood(mixture, hidden.ys, known)))
 
     def log_likelihood_of_values(self, privileged: np.ndarray, factor: float) -> float:

@@ -40,6 +40,7 @@ def make_forecast(num_series: int, num_times: int, observed=("x", "y")) -> Forec
         times=np.tile(np.linspace(0, 1, num_times), num_series),
         mixture=NormalMixture(np.zeros(shape), np.ones(shape)),
         positions=np.tile(np.arange(num_times), num_series),
+        spans=np.tile(np.linspace(0, 1, num_times), num_series),
         key=jax.random.key(0),
         observations=pd.DataFrame(seen | {name: np.arange(2.0 * num_series) for name in observed}),
         surprise=np.linspace(0, 1, num_series),

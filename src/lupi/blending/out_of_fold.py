@@ -15,6 +15,7 @@ from lupi.data.observations import Observations, Task
 from lupi.data.original_units import in_original_units
 from lupi.data.ragged import RaggedTasks
 from lupi.distributions import NormalMixture
+from lupi.errors import UserError
 from lupi.models import AbstractPredictor
 from lupi.prediction import predict_many
 
@@ -128,13 +129,22 @@ class OutOfFold:
         total = sum(len(labels) for _, labels, _ in folds)
         each = int(np.clip(QUESTIONS // max(total, 1), 2, len(KINDS)))
         most = max(1, QUESTIONS // (2 * len(folds)))
-        self.key, self.units = key, [units for *_, units in folds]
-        self.asked: list[Questions] = []
+        self.key = key
+        asked: list[Questions] = []
         for tasks, labels, _ in folds:
             chosen = np.sort(rng.permutation(len(labels))[:most])
             length = min(int(tasks.lengths[chosen].max()), MOST_POINTS)
             some = tasks.take(chosen, length=length, rng=rng)
-            self.asked.append(ask(some, labels[chosen], each, rng))
+            asked.append(ask(some, labels[chosen], each, rng))
+        # Of a fold whose series have one point each nothing can be asked.
+        self.folds = [i for i, questions in enumerate(asked) if len(questions.series)]
+        if not self.folds:
+            raise UserError(
+                "none of the series has two observations within the time of the others, so there "
+                "is nothing to judge forecasts by: give longer series, or blend=False."
+            )
+        self.asked = [asked[i] for i in self.folds]
+        self.units = [folds[i][2] for i in self.folds]
         hidden = [self._common(asked.hidden, u) for asked, u in self._each()]
         contexts = [self._common(asked.contexts, u)[0] for asked, u in self._each()]
         ts, ys = (np.concatenate(parts) for parts in zip(*hidden, strict=True))
@@ -169,7 +179,8 @@ class OutOfFold:
     ) -> NormalMixture:
         """What the predictor of each fold, in its units, says to its questions."""
         parts = []
-        for predictor, (asked, units) in zip(predictors, self._each(), strict=True):
+        asked_of = [predictors[i] for i in self.folds]
+        for predictor, (asked, units) in zip(asked_of, self._each(), strict=True):
             found = predict_many(
                 predictor,
                 asked.contexts,

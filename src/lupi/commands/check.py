@@ -22,7 +22,7 @@ def check(file: str, /, *, columns: ColumnOptions, json: Json = False) -> None:
     from lupi.data.suggestions import suggest
     from lupi.data.summary import summarise
 
-    table, problems = check_series(file, **columns.as_arguments(), min_points=2)
+    table, problems = check_series(file, **columns.as_arguments())
     understood = {} if table is None else summarise(table)
     found = [str(problem) for problem in problems]
     if table is not None and not found and len(table) < 2:

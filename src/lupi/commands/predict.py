@@ -123,6 +123,15 @@ def _describe(forecast, coverage: float) -> None:
     from rich.console import Console
 
     console = Console(width=None, soft_wrap=True)
+    beyond = int((forecast.spans > 1 + 1e-6).sum())
+    if beyond:
+        console.print(
+            f"\n{beyond} of {len(forecast.times)} times lie beyond the time of the training data, "
+            f"by up to {forecast.spans.max() - 1:.2g} times its span: nothing was ever seen there, "
+            "and intervals only say that it is uncertain.",
+            highlight=False,
+            style="yellow",
+        )
     if forecast.privileged is not None:
         console.print(f"\nFound of each run, with its {coverage:.0%} interval:")
         lower, upper = forecast.privileged.interval(coverage=coverage)

@@ -150,7 +150,7 @@ def train(
     except UserError as error:
         raise UserError(str(error) if config is None else f"{config}: {error}") from None
     refuse_overwriting(out, file)
-    series = read_series(file, **columns.as_arguments(), min_points=2)
+    series = read_series(file, **columns.as_arguments())
     finished = read_finished(out, series, complete, seed=seed)
     if finished is not None:
         print(

@@ -22,8 +22,29 @@ PERIODS = {"year": (365.25 * DAY, 30 * DAY), "day": (DAY, DAY / 4)}
 
 
 def suggest(table: SeriesTable) -> list[str]:
-    """Advice on windows and clocks, each as a sentence."""
-    return [found for found in (_window(table), *_clocks(table)) if found]
+    """Advice on windows, clocks and limits, each as a sentence."""
+    return [found for found in (_window(table), *_clocks(table), *_positive(table)) if found]
+
+
+def _positive(table: SeriesTable) -> list[str]:
+    """To say that a column is positive, where all of it is and logarithms are far more even."""
+    found = []
+    for name, column in zip(table.columns.observed, table.values.T, strict=True):
+        values = column[~np.isnan(column)]
+        if name in table.columns.limits or values.size < ENOUGH_ROWS or values.min() <= 0:
+            continue
+        skewed, in_logs = (_skewness(some) for some in (values, np.log(values)))
+        if skewed > 1 and abs(in_logs) < skewed / 2:
+            found.append(
+                f"all values of {name!r} are above 0 and most are small beside the largest: if "
+                f"it cannot be negative, --positive {name} keeps forecasts above 0."
+            )
+    return found
+
+
+def _skewness(values: np.ndarray) -> float:
+    apart = values - values.mean()
+    return float((apart**3).mean() / max((apart**2).mean() ** 1.5, 1e-300))
 
 
 def _window(table: SeriesTable) -> str | None:

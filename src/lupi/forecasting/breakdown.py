@@ -96,6 +96,7 @@ def _only(forecast: Forecast, rows: np.ndarray) -> Forecast:
         labels=forecast.labels[rows],
         times=forecast.times[rows],
         positions=forecast.positions[rows],
+        spans=forecast.spans[rows],
         mixture=NormalMixture(forecast.mixture.means[:, rows], forecast.mixture.scales[:, rows]),
         privileged=None,
         surprise=None,

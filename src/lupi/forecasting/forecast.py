@@ -75,6 +75,9 @@ class Forecast:
     """In the model's units: of shape (sample, row, observed)."""
     positions: np.ndarray
     """Of each row among those of its series."""
+    spans: np.ndarray
+    """Of each row, its time in spans of the training data: beyond 1 nothing was ever seen, and
+    intervals grow by how far beyond it is."""
     key: PRNGKeyArray
     """Of the noise in `samples`, the same for every series."""
     observations: "pd.DataFrame"
@@ -181,6 +184,7 @@ class Forecast:
             times=self.times[rows],
             mixture=NormalMixture(means, scales),
             positions=self.positions[rows],
+            spans=self.spans[rows],
             observations=seen if self.columns.series is None else seen.iloc[self._seen[label]],
             privileged=None if self.privileged is None else self.privileged.select(among),
             surprise=None if self.surprise is None else self.surprise[among],

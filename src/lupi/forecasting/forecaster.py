@@ -189,6 +189,9 @@ class Forecaster:
             times=np.asarray(original_times(table.columns, np.concatenate(question.times))),
             mixture=mixture,
             positions=np.concatenate([np.arange(number) for number in numbers]),
+            spans=fitted.normalisation.to_model_times(
+                np.concatenate(question.times), np.repeat(question.origins, numbers)
+            ),
             key=key,
             observations=table.to_dataframe(),
             refused=dict(question.refused),
