@@ -85,3 +85,9 @@ def test_none_changes_nothing():
     means, scales = RNG.standard_normal((8, 2, 1)), np.ones((8, 2, 1))
     before = Prediction(np.array([0.0, 1.0], np.float32), means, scales, jax.random.key(0))
     np.testing.assert_allclose(Calibration.none()(before, seen).means, means, atol=1e-6)
+
+
+def test_scores_beyond_all_measure_do_not_make_an_endless_width():
+    parts, series = scores_of(4, lambda seen, beyond: 1e6)
+    found = fit_calibration(*parts, series, certain=True)
+    assert np.exp(features(5.0, np.array([0.0])) @ found.coefficients) < 30

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import lupi
@@ -154,3 +155,11 @@ def test_training_stops_when_nothing_gets_better(monkeypatch):
     found = learn(table, settings, seed=0, checkpoint=None, on_epoch=rows.append, progress=False)
     assert len(rows) < 60
     assert found.fitted.provenance["best_epoch"] < len(rows)
+
+
+def test_two_runs_and_one_of_a_single_row_give_wide_and_finite_intervals():
+    few = pd.concat([RUNS[RUNS["run"].isin(["r0", "r1"])], RUNS[RUNS["run"] == "r2"].iloc[2:3]])
+    forecast = fit(few).predict(NEW, [1.0, 4.0])
+    scatter = RUNS[["x", "y"]].std().to_numpy()
+    assert (forecast.std > 0.2 * scatter).all()
+    assert (forecast.std < 50 * scatter).all()

@@ -107,3 +107,12 @@ def test_a_quantity_without_any_value_is_refused():
     empty = task(np.tile([0.0, 0.5, 1.0], (2, 1)), np.zeros((2, 3, 2)), gaps=gaps)
     with pytest.raises(UserError, match="has no value in all of the systems: leave it out"):
         MeanTrajectory.of(empty)
+
+
+@pytest.mark.parametrize("own_times", [False, True])
+def test_one_system_scatters_as_its_values_do(own_times):
+    ts = np.linspace(0, 1, 5, dtype=np.float32)[None]
+    ys = np.array([[[0.0], [2.0], [4.0], [2.0], [0.0]]], np.float32)
+    gaps = np.zeros(ys.shape, bool) if own_times else None
+    found = MeanTrajectory.of(Task(Observations(ts, ys, gaps=gaps), np.zeros((1, 0), np.float32)))
+    np.testing.assert_allclose(found.std, ys.std(), rtol=1e-5)

@@ -102,7 +102,8 @@ def fit_calibration(
     number = int(series.max()) + 1
     weights = (1 / np.bincount(series))[series]
     x = features(seen, beyond)
-    squares = np.minimum(np.abs(scores), LARGEST) ** 2
+    distances = np.minimum(np.abs(scores), LARGEST)
+    squares = distances**2
 
     def loss(coefficients):
         log_factors = x @ coefficients
@@ -112,7 +113,7 @@ def fit_calibration(
         return value + FIRM * coefficients[1:] @ coefficients[1:]
 
     coefficients = minimize(loss, np.zeros(x.shape[1])).x
-    scaled = np.abs(scores) * np.exp(-x @ coefficients)
+    scaled = distances * np.exp(-x @ coefficients)
     coefficients[0] += np.log(_weighted_quantile(scaled, weights, 0.9) / 1.6449)
     # Student's distribution, made of Normals whose variances scatter as chi-square has it.
     freedom = max(2.0, number - 1.0)

@@ -40,6 +40,8 @@ class MeanTrajectory(AbstractPredictor):
         known = np.broadcast_to(np.asarray(seen.known), ys.shape)
         if known.all() and (ts == ts[0]).all():
             grid, mean, std = seen.ts[0], seen.ys.mean(axis=0), seen.ys.std(axis=0)
+            if len(tasks) == 1:
+                std = np.broadcast_to(seen.ys.std(axis=(0, 1)), std.shape)
         else:
             grid = np.unique(ts[known.any(axis=-1)])
             if len(grid) > MOST_TIMES:
@@ -83,7 +85,8 @@ def _moments(
 ) -> Float[np.ndarray, "2 grid"]:
     """Mean and standard deviation, over the systems that reach it, at each time of the grid.
 
-    Times that none reaches, or one alone for the deviation, have it from those around them.
+    Times that none reaches, or one alone for the deviation, have it from those around them; where
+    no time is reached by two systems, it is that of all values.
     """
     number, mean, squares = np.zeros((3, len(grid)))
     for times, values, there in zip(ts, ys, known, strict=True):
@@ -103,7 +106,9 @@ def _moments(
             "one of the observed quantities has no value in all of the systems: leave it out."
         )
     std = np.sqrt(squares / np.maximum(number, 1))
-    several = number >= min(2, number.max())
+    several = number >= 2
+    if not several.any():
+        std, several = np.full(len(grid), ys[known].std()), number > 0
     return np.stack(
         [
             np.interp(grid, grid[there], values[there])
