@@ -116,6 +116,29 @@ def test_what_was_not_known_or_cannot_be_is_refused(trained, observations, given
         trained.predict(observations, [0.5], known=given)
 
 
+def test_a_table_with_some_of_the_kinds_is_understood_as_in_training(trained):
+    men = lupi.read_series(NEW, **COLUMNS | {"privileged": []}, **KNOWN)
+    assert men.columns.categories == {"sex": ("m",)}
+    np.testing.assert_array_equal(
+        trained.predict(men, [0.5, 2.0]).mixture.means,
+        trained.predict(NEW, [0.5, 2.0]).mixture.means,
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "how", "message"),
+    [
+        (NEW.assign(sex="x"), KNOWN, "has the category 'x'"),
+        (NEW, KNOWN | {"categories": ["dose"]}, "another kind of column"),
+        (NEW, KNOWN | {"events": ["dose"]}, "another kind of column"),
+    ],
+)
+def test_a_table_read_in_another_way_is_refused(trained, rows, how, message):
+    table = lupi.read_series(rows, **COLUMNS | {"privileged": []}, **how, training=False)
+    with pytest.raises(UserError, match=message):
+        trained.predict(table, [0.5])
+
+
 def test_the_command_line_takes_known_columns(tmp_path, capsys):
     runs, model = str(tmp_path / "runs.csv"), str(tmp_path / "model.lupi")
     RUNS.to_csv(runs, index=False)

@@ -10,6 +10,7 @@ from lupi.data.known import Known, Path, expanded_names
 from lupi.data.problems import listed, shown
 from lupi.data.series_table import Columns, SeriesTable
 from lupi.errors import UserError
+from lupi.forecasting.refusals import check_labels
 
 
 def with_known(table: SeriesTable, given: Any, columns: Columns, *, varies: bool) -> SeriesTable:
@@ -21,7 +22,8 @@ def with_known(table: SeriesTable, given: Any, columns: Columns, *, varies: bool
     if not columns.known:
         return table
     there = table.columns.known if table.known is not None else ()
-    names = expanded_names(there, columns.categories)
+    _check_alike(table, columns)
+    names = expanded_names(there, table.columns.categories)
     places = {name: place for place, name in enumerate(names)}
     wanted = expanded_names(columns.known, columns.categories)
     paths = []
@@ -47,8 +49,9 @@ def with_known(table: SeriesTable, given: Any, columns: Columns, *, varies: bool
         }
         columns_of = [
             path.values[:, places[name]]
-            if name not in numbers
-            else np.full(len(path.times), numbers[name])
+            if name in places and name not in numbers
+            # Given apart, or a kind that none of these series is of.
+            else np.full(len(path.times), numbers.get(name, 0.0))
             for name in wanted
         ]
         paths.append(Path(path.times, np.stack(columns_of, axis=1)))
@@ -63,6 +66,25 @@ def with_known(table: SeriesTable, given: Any, columns: Columns, *, varies: bool
         ),
         known=Known.joined(paths, len(wanted), varies=varies),
     )
+
+
+def _check_alike(table: SeriesTable, columns: Columns) -> None:
+    """Raise if known columns of a table mean something else than they did in training."""
+    for name in table.columns.known:
+        kinds, trained = (one.categories.get(name) for one in (table.columns, columns))
+        if (kinds is None) != (trained is None) or (name in table.columns.events) != (
+            name in columns.events
+        ):
+            raise UserError(
+                f"the known column {name!r} was read as another kind of column than in training: "
+                "read the table with the same `known`, `events` and `categories`."
+            )
+        unseen = sorted(set(kinds or ()) - set(trained or ()))
+        if unseen:
+            raise UserError(
+                f"the known column {name!r} has the category {unseen[0]!r}, but the model was "
+                f"trained on {listed(trained or ())}: leave such series out, or train on some."
+            )
 
 
 def _numbers(name: str, value: Any, columns: Columns) -> dict[str, float]:
@@ -94,12 +116,7 @@ def _given(given: Any, table: SeriesTable, columns: Columns) -> dict[Any, Mappin
         )
     by_label = given and all(isinstance(value, Mapping) for value in given.values())
     if by_label:
-        strangers = [label for label in given if label not in labels]
-        if strangers:
-            raise UserError(
-                f"`known` names the series {shown(strangers[0])}, which is not among the "
-                f"observations ({', '.join(map(shown, labels[:5]))}): correct its label."
-            )
+        check_labels("known", given, labels)
     if given and not columns.known:
         raise UserError(
             "`known`: the model was trained without columns known of new runs. A privileged value "
