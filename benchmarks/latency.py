@@ -96,7 +96,7 @@ forecaster = lupi.Forecaster(
 ends = []
 forecaster.fit(series, on_epoch=lambda _: ends.append(time.perf_counter()), progress=False)
 settings = forecaster.settings
-steps = (len(series) - settings.num_validation(len(series))) // settings.train.batch_size
+steps = (len(series) - settings.num_left_out(len(series))) // settings.train.batch_size
 # Neither the first epoch, which compiles, nor the last, which validates.
 print(1e3 * float(np.median(np.diff(ends)[:-1])) / steps)
 """
