@@ -2,6 +2,7 @@
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -9,6 +10,8 @@ from lupi.data import Observations, Task
 from lupi.errors import UserError
 from lupi.inference import Amortised, InferringPredictor, Refined, learn_family
 from lupi.inference.mixture import mixture_of
+from lupi.inference.refined import far_apart
+from lupi.models import Sample
 from lupi.prediction import predict_many
 from toy_processes import NOISE, Known
 
@@ -19,8 +22,9 @@ def family_of(process, spread: float = 1.0):
     """That of systems whose z follow a standard Gaussian."""
     rng = np.random.default_rng(0)
     z = (spread * rng.standard_normal((400, 2))).astype(np.float32)
-    ts = np.tile(np.linspace(0, 1, 6, dtype=np.float32), (400, 1))
-    tasks = Task(Observations(ts, np.zeros((400, 6, 1), np.float32)), z)
+    ts = np.linspace(0, 1, 6, dtype=np.float32)
+    decoded = jax.vmap(lambda z: process.decode(Sample(z), ts).loc)(z)
+    tasks = Task(Observations(np.tile(ts, (400, 1)), np.asarray(decoded)), z)
     family = learn_family(process, tasks)
     assert family is not None
     return family
@@ -121,6 +125,13 @@ def test_both_modes_are_found():
     z = np.asarray(infer(process, family, context, times, **how).latents)[:, 0]
     assert 0.25 < (z > 0).mean() < 0.75
     np.testing.assert_allclose(np.abs(z).mean(), 1.0, atol=0.1)
+
+
+def test_the_search_starts_in_several_places_though_the_best_members_lie_in_one():
+    members = np.array([[0.0, 0.0], [0.1, 0.0], [0.0, 0.1], [2.0, 0.0], [2.0, 0.1], [0.0, 3.0]])
+    scores = np.array([0.0, -0.1, -0.2, -5.0, -4.0, -9.0])
+    starts = far_apart(jnp.array(members), jnp.array(scores), 3)
+    np.testing.assert_allclose(starts, members[[0, 4, 5]])
 
 
 def test_the_right_one_of_many_optima_is_found_where_the_noise_is_small():

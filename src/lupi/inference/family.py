@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -17,6 +18,7 @@ from lupi.inference.mixture import GaussianMixture, fit_mixture
 from lupi.inference.reader import Reader, fit_reader
 from lupi.inference.surprise import Surprise
 from lupi.inference.trust import Trust
+from lupi.inference.whole_series import explaining_latent
 from lupi.models import AbstractProcess, Sample
 
 MOST_SYSTEMS, MOST_POINTS = 512, 256
@@ -277,9 +279,17 @@ def _at_reference(process: AbstractProcess, tasks: Task, latents, grid, referenc
 def _look(process: AbstractProcess, tasks: Task, grid):
     """Of each task: z with all that is known, what it decodes to, and how that depends on z."""
 
+    def guessed(task: Task):
+        return process.encode(task.observations, task.privileged).latent
+
+    guesses = jax.lax.map(guessed, tasks, batch_size=16)
+    mean = jnp.mean(guesses.loc, axis=0)
+    apart, within = guesses.loc - mean, jnp.mean(guesses.scale**2, axis=0)
+    precision = jnp.linalg.inv(apart.T @ apart / len(apart) + jnp.diag(within))
+
     def one(task: Task):
         code = process.encode(task.observations, task.privileged)
-        z = code.latent.loc
+        z = explaining_latent(process, task.observations, code, mean, precision)
 
         def decoded(z):
             normal = process.decode(Sample(z, code.deterministic), grid)

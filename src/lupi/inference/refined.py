@@ -255,8 +255,7 @@ def _search_in_rounds(
 
     def search(state):
         optima, scores, turn = state
-        _, best = jax.lax.top_k(scores, number + 1)
-        starts = members[best]
+        starts = far_apart(members, scores, number + 1)
         first = jnp.concatenate([guess[None], starts[:-1]])
         starts = jnp.where(turn == 0, first, starts)
         found = _search(problem, starts, steps)
@@ -268,6 +267,19 @@ def _search_in_rounds(
 
     begin = (_nowhere(jnp.tile(guess, (number + 1, 1))), scores, jnp.array(0))
     return jax.lax.while_loop(unexplained, search, begin)[0]
+
+
+def far_apart(
+    members: Float[Array, "member active"], scores: Float[Array, " member"], number: int
+) -> Float[Array, "start active"]:
+    """So many members of the highest score, no two of them alike: where the context tells little,
+    what explains it may lie in several places, and the best few members in one of them."""
+    starts = []
+    for _ in range(number):
+        starts.append(members[jnp.argmax(scores)])
+        alike = jnp.sum((members - starts[-1]) ** 2, axis=-1) < ALIKE**2
+        scores = jnp.where(alike, -jnp.inf, scores)
+    return jnp.stack(starts)
 
 
 def _nowhere(places: Float[Array, "start active"]) -> _Optimum:
