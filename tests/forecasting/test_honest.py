@@ -8,7 +8,7 @@ import pytest
 
 import lupi
 from blended_runs import COLUMNS, RUNS, SETTINGS, fit
-from lupi._machinery.array_files import read_arrays, read_header, write_arrays
+from lupi._machinery.array_files import read_arrays, write_arrays
 from lupi.cli import main
 from lupi.errors import UserError
 from lupi.forecasting.learning import learn
@@ -69,8 +69,7 @@ def test_the_file_holds_all_of_it(trained, tmp_path):
 def test_a_file_without_a_part_of_its_blend_is_refused(trained, tmp_path):
     path = tmp_path / "model.lupi"
     trained.save(path)
-    header, _ = read_header(path, kind="forecaster")
-    arrays = read_arrays(path)
+    header, arrays = read_arrays(path, kind="forecaster")
     for missing, message in (
         ("part.nearest series.", "there is no"),
         ("calibration.last value.", "there is no"),

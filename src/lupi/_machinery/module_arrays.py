@@ -77,6 +77,8 @@ def _checked(name: str, array: np.ndarray, hint: Any, sizes: dict[str, int]) -> 
     for dimension, size in zip(dimensions, array.shape, strict=True):
         if sizes.setdefault(dimension, size) != size:
             raise _UnfitError(f"expected {dimension} {sizes[dimension]} at {name}, found {size}")
+    if array.dtype.kind not in "fiub":
+        raise _UnfitError(f"expected numbers at {name}, found {array.dtype}")
     if not np.isfinite(array).all():
         raise _UnfitError(f"{name} holds numbers that are not finite")
     return array.astype(np.float32)

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from lupi._machinery.array_files import read_arrays, read_header, write_arrays
+from lupi._machinery.array_files import read_arrays, write_arrays
 from lupi.errors import UserError
 from lupi.models.kinds import AnyProcessSettings
 from lupi.models.process import AbstractProcess
@@ -52,17 +52,17 @@ def save_process(
 
 def load_process(path: str | os.PathLike) -> AbstractProcess:
     """Read a process that `save_process` wrote; it predicts the same numbers."""
-    header, _ = read_header(path, kind="process")
+    header, arrays = read_arrays(path, kind="process")
     try:
         if header["format"] < 3:
             header["process"] = upgraded(header["settings"])
         description = ProcessDescription.model_validate(header["process"])
     except (ValidationError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
-            f"the header of {path} does not say what the model is ({error}): "
+            f"the header of {path} does not say what the model is ({error!s:.1000}): "
             "restore the file or train the model again."
         ) from None
-    return process_of(read_arrays(path), header["format"], description, f"{path} is damaged")
+    return process_of(arrays, header["format"], description, f"{path} is damaged")
 
 
 def process_of(
@@ -77,6 +77,13 @@ def process_of(
     found = {name: array.shape for name, array in arrays.items()}
     remedy = "restore the file or train the model again."
     _compare_shapes(found, _weights(description.template()), complaint, remedy)
+    for name, array in arrays.items():
+        if array.dtype != np.float32:
+            raise UserError(
+                f"{complaint}: expected float32 at {name}, found {array.dtype}: {remedy}"
+            )
+        if not np.isfinite(array).all():
+            raise UserError(f"{complaint}: {name} holds numbers that are not finite: {remedy}")
     return _with_weights(description, arrays)
 
 
