@@ -88,7 +88,7 @@ def test_ctrl_c_while_compiling_ends_at_once_and_leaves_nothing(folder, start):
 
 def test_sigterm_in_training_saves_its_last_epoch(folder, start, capsys, monkeypatch):
     arguments = [*TRAIN, "--model", "cnp"]  # which is compiled soon
-    training = start("-m", "lupi", *arguments, "--train.epochs", "100000")
+    training = start("-m", "lupi", *arguments, "--train.epochs", "1200")
     wait_for(training.stderr, "Training: epoch 1 of")
     time.sleep(0.5)
     error, seconds = stop(training, signal.SIGTERM)
