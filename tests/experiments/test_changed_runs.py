@@ -71,5 +71,5 @@ def test_a_stray_folder_is_named(copy, run, name):
 @pytest.mark.parametrize("content", ["", "[]", "[" * 100_000, '{"schema": 2}', "\x00"])
 def test_results_that_are_none_are_refused(copy, content):
     (copy / "results.json").write_text(content)
-    with pytest.raises(UserError, match="lupi reproduce|run the same command again"):
+    with pytest.raises(UserError, match="lupi reproduce"):
         read_results(copy)

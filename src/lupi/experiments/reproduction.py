@@ -243,7 +243,7 @@ def _claim_folder(
         try:
             found = json.loads(path.read_bytes())
             difference = _difference(found, ours)
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             difference = "the file there cannot be read"
         if difference:
             raise UserError(
