@@ -88,25 +88,27 @@ def load_fitted(path: str | os.PathLike) -> tuple[Fitted, ForecasterSettings]:
     normalisations = contents.members or [contents.normalisation]
     blended = {n: a for n, a in arrays.items() if n.startswith(("part.", CALIBRATION, WHOLE))}
     own = {name: array for name, array in arrays.items() if name not in blended}
+    columns = contents.columns
+    sizes = {"observation": len(columns.observed), "privileged": len(columns.privileged)}
     members = []
     for i, normalisation in enumerate(normalisations):
         prefix = _prefix(i, len(normalisations))
         named = {n.removeprefix(prefix): a for n, a in own.items() if n.startswith(prefix)}
         weights = {n: a for n, a in named.items() if not n.startswith(FAMILY)}
         process = process_of(weights, header["format"], contents.process, complaint)
-        family = module_of(Family, named, FAMILY, complaint)
+        family = module_of(Family, named, FAMILY, complaint, sizes)
         members.append(Member(process, family, normalisation))
 
     def part(name: str, weight: float) -> Part:
-        calibration = module_of(Calibration, blended, f"{CALIBRATION}{name}.", complaint)
+        calibration = module_of(Calibration, blended, f"{CALIBRATION}{name}.", complaint, sizes)
         kind = PLAIN.get(name)
-        predictor = kind and module_of(kind, blended, f"part.{name}.", complaint)
+        predictor = kind and module_of(kind, blended, f"part.{name}.", complaint, sizes)
         if calibration is None or (kind is not None and predictor is None):
             raise UserError(f"{complaint}: there is no {name}: restore the file or train again.")
         return Part(predictor, weight, calibration)
 
     parts = {name: part(name, weight) for name, weight in contents.parts.items()}
-    whole = module_of(Calibration, blended, WHOLE, complaint)
+    whole = module_of(Calibration, blended, WHOLE, complaint, sizes)
     if (whole is None) != (not parts):
         raise UserError(f"{complaint}: a part of its blend is missing: restore the file.")
     settings = contents.settings
@@ -114,7 +116,7 @@ def load_fitted(path: str | os.PathLike) -> tuple[Fitted, ForecasterSettings]:
         settings,
         members,
         contents.normalisation,
-        contents.columns,
+        columns,
         contents.provenance.model_dump(exclude_unset=True),
         parts,
         whole,

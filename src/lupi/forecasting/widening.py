@@ -41,8 +41,8 @@ def widening(own: Calibration, whole: Calibration) -> list[Widening]:
 
 def read_widening(arrays: Mapping[str, np.ndarray], complaint: str) -> list[Widening]:
     """That of a forecaster by the arrays of its file, without all that forecasts."""
-    own = module_of(Calibration, arrays, f"{CALIBRATION}{NETWORKS}.", complaint)
-    whole = module_of(Calibration, arrays, WHOLE, complaint)
+    own = module_of(Calibration, arrays, f"{CALIBRATION}{NETWORKS}.", complaint, {})
+    whole = module_of(Calibration, arrays, WHOLE, complaint, {})
     return [] if own is None or whole is None else widening(own, whole)
 
 
