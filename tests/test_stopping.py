@@ -27,6 +27,8 @@ TRAIN += ["--train.batch-size", "4", "--out", "model.lupi"]
 def start(folder):
     """A function that starts a process in the folder; none outlives the test."""
     started = []
+    # What is ignored here, as in the background of a script, would be ignored there.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def start(*arguments: str, where: Path = folder, **more: str) -> subprocess.Popen:
         process = subprocess.Popen(
@@ -41,6 +43,7 @@ def start(folder):
         return process
 
     yield start
+    signal.signal(signal.SIGINT, before)
     for process in started:
         process.kill()
         process.communicate()
@@ -112,7 +115,7 @@ def test_training_that_is_stopped_at_any_moment_ends_where_it_would_have(folder,
     whole = folder / "whole"
     whole.mkdir()
     (whole / "runs.csv").write_bytes((folder / "runs.csv").read_bytes())
-    arguments = ["-m", "lupi", *TRAIN, "--train.epochs", "3000"]
+    arguments = ["-m", "lupi", *TRAIN, "--model", "cnp", "--train.epochs", "3000"]
     first = start(*arguments, where=whole, **cache)
     started = time.monotonic()
     assert first.wait(timeout=600) == 0

@@ -24,8 +24,8 @@ in one: from 5 on there is a checksum."""
 
 CHECKED_FROM = 5
 
-LONGEST_HEADER = 2**24
-"""Bytes: more than ten thousand columns need."""
+LONGEST_HEADER = 2**22
+"""Bytes: as many as ten thousand columns need."""
 
 DEEPEST = 16
 """Levels of a header."""

@@ -11,7 +11,7 @@ from lupi._machinery.module_arrays import arrays_of, module_of
 from lupi.blending import Calibration
 from lupi.data.normalisation import Normalisation
 from lupi.data.series_table import Columns
-from lupi.errors import UserError
+from lupi.errors import UserError, settings_problem
 from lupi.forecasting.fitted import NETWORKS, Fitted, Member, Part
 from lupi.forecasting.provenance import Provenance
 from lupi.forecasting.settings import ForecasterSettings
@@ -45,8 +45,9 @@ class Contents(BaseModel):
             contents = cls.model_validate(_upgraded(header))
             _check_together(contents)
         except (ValidationError, KeyError, TypeError, ValueError, AttributeError) as error:
+            what = settings_problem(error) or repr(error)
             raise UserError(
-                f"the header of {path} does not say what the model is ({error!s:.1000}): restore "
+                f"the header of {path} does not say what the model is ({what:.300}): restore "
                 "the file or train the model again."
             ) from None
         return contents
@@ -67,16 +68,22 @@ def save_fitted(path: str | os.PathLike, fitted: Fitted, settings: ForecasterSet
         arrays |= arrays_of(part.predictor, f"part.{name}.")
         arrays |= arrays_of(part.calibration, f"{CALIBRATION}{name}.")
     arrays |= arrays_of(fitted.whole, WHOLE)
-    contents = Contents(
-        settings=settings,
-        process=description,
-        normalisation=fitted.normalisation,
-        columns=fitted.columns,
-        provenance=Provenance.model_validate(fitted.provenance),
-        versions=fitted.provenance["versions"],
-        members=[member.normalisation for member in members] if len(members) > 1 else [],
-        parts={name: part.weight for name, part in fitted.parts.items()},
-    )
+    try:
+        contents = Contents(
+            settings=settings,
+            process=description,
+            normalisation=fitted.normalisation,
+            columns=fitted.columns,
+            provenance=Provenance.model_validate(fitted.provenance),
+            versions=fitted.provenance["versions"],
+            members=[member.normalisation for member in members] if len(members) > 1 else [],
+            parts={name: part.weight for name, part in fitted.parts.items()},
+        )
+    except ValidationError as error:
+        raise UserError(
+            f"{complaint}, as it could not be read again ({settings_problem(error)!s:.300}): look "
+            "for values far from all others in the data."
+        ) from None
     header = contents.model_dump(mode="json") | {"provenance": fitted.provenance}
     write_arrays(path, arrays, header, kind="forecaster")
 

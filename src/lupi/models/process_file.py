@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lupi._machinery.array_files import read_arrays, write_arrays
-from lupi.errors import UserError
+from lupi.errors import UserError, settings_problem
 from lupi.models.kinds import AnyProcessSettings
 from lupi.models.process import AbstractProcess
 from lupi.models.settings import ProcessSettings, Size, built
@@ -58,8 +58,9 @@ def load_process(path: str | os.PathLike) -> AbstractProcess:
             header["process"] = upgraded(header["settings"])
         description = ProcessDescription.model_validate(header["process"])
     except (ValidationError, KeyError, TypeError, AttributeError) as error:
+        what = settings_problem(error) or repr(error)
         raise UserError(
-            f"the header of {path} does not say what the model is ({error!s:.1000}): "
+            f"the header of {path} does not say what the model is ({what:.300}): "
             "restore the file or train the model again."
         ) from None
     return process_of(arrays, header["format"], description, f"{path} is damaged")
