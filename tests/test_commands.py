@@ -124,7 +124,7 @@ def test_evaluate_writes_metrics_and_a_report(folder, capsys):
     assert x1["coverage_50"]["mean"] < x1["coverage_95"]["mean"]
     assert 0 <= printed["privileged"]["k"]["coverage_90"] <= 1
     assert "data:image/png" in (out / "report.html").read_text()
-    main(["evaluate", model, runs, "--out", str(out)])
+    main(["evaluate", model, runs, "--out", str(out), "--overwrite"])
     assert "Report:" in capsys.readouterr().out
 
 
@@ -243,7 +243,7 @@ def test_predict_without_observations_writes_what_the_model_believes_of_any_run(
     expected = lupi.load(model).predict().to_dataframe()
     np.testing.assert_allclose(forecast, expected)
     assert plot.read_bytes().startswith(b"\x89PNG")
-    main(["predict", str(model), "--times", "1,2.5", "--out", str(out)])
+    main(["predict", str(model), "--times", "1,2.5", "--out", str(out), "--overwrite"])
     assert pd.read_csv(out)["t"].tolist() == [1, 2.5]
 
 

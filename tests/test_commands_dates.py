@@ -66,7 +66,7 @@ def test_a_start_column_is_named_for_a_prediction(folder, tmp_path, capsys):
     assert code == 0
     # On the clock of the day before, the rows lie after all that was learnt.
     with pytest.raises(SystemExit) as stop:
-        main(["predict", *map(str, arguments), "--start", "since"])
+        main(["predict", *map(str, arguments), "--start", "since", "--overwrite"])
     assert stop.value.code == 2
     assert "the model has learnt from 2026-05-01" in capsys.readouterr().err
 
@@ -79,6 +79,7 @@ def test_refused_runs_are_named_and_the_others_written(folder, tmp_path, capsys)
     new.loc[new["window_number"] == "b", "x"] = 1e6
     new.to_csv(tmp_path / "new.csv", index=False)
     arguments = [folder / "model.lupi", tmp_path / "new.csv", "--systems", tmp_path / "found.csv"]
+    arguments += ["--overwrite"]
     for out in ("forecast.csv", "forecast.parquet", "forecast.nc"):
         code, printed, error = run(["predict", *arguments, "--out", tmp_path / out], capsys)
         assert code == 2
@@ -100,7 +101,7 @@ def test_a_later_record_is_judged_by_its_windows(folder, tmp_path, capsys):
     assert code == 0
     assert np.isfinite(metrics["x"]["rmse"]["mean"])
     assert list(metrics["refused"]) == ["1"]
-    main(["evaluate", *map(str, arguments), "--out", str(tmp_path / "judged")])
+    main(["evaluate", *map(str, arguments), "--out", str(tmp_path / "judged"), "--overwrite"])
     out = capsys.readouterr().out
     assert "1 of 5 series are in no score:\n- series '1' has 1 observation" in out
 

@@ -88,7 +88,7 @@ ALLOWED = {
     "errors": set(),
     "_machinery": {"errors"},
     "distributions": {"_machinery", "errors"},
-    "__main__": {"cli"},
+    "__main__": {"cli", "_machinery"},
     "__init__": BASE | set(STAGES) - {"commands", "cli", "report"},
 } | {stage: BASE | allowed for stage, allowed in STAGES.items()}
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         summarise,
     )
     from lupi.distributions import Uniform
-    from lupi.errors import UserError
+    from lupi.errors import UserError, UserNotice
     from lupi.experiments import Experiment, get_experiment
     from lupi.forecasting import (
         Forecast,
@@ -85,6 +85,7 @@ _HOMES = {
     "TrainingSettings": "training",
     "Uniform": "distributions",
     "UserError": "errors",
+    "UserNotice": "errors",
     "build_process": "models",
     "check_series": "data",
     "compile_small_loops": "_machinery.environment",
@@ -139,6 +140,7 @@ __all__ = [
     "TrainingSettings",
     "Uniform",
     "UserError",
+    "UserNotice",
     "build_process",
     "check_series",
     "compile_small_loops",

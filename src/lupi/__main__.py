@@ -1,5 +1,20 @@
-"""`python -m lupi`."""
+"""The program: `lupi`, and `python -m lupi`."""
 
-from lupi.cli import main
+from lupi._machinery.stopping import EXIT_STOPPED, leave, stop_on_signals
 
-main()
+
+def run() -> None:
+    """Run the command line; stopped at any moment, it ends at once with what it has done saved."""
+    stop_on_signals()  # before the imports, which take a while
+    from lupi.cli import main
+
+    try:
+        main()
+    except SystemExit as end:
+        if end.code == EXIT_STOPPED:
+            leave(EXIT_STOPPED)
+        raise
+
+
+if __name__ == "__main__":
+    run()

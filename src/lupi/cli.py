@@ -3,14 +3,17 @@ is called, so that help and completion answer at once."""
 
 import errno
 import sys
+import warnings
+from collections.abc import Callable
 
 from cyclopts import App, CycloptsError
 
 from lupi import __version__
 from lupi._machinery.environment import compile_small_loops
-from lupi.errors import UserError, settings_problem
+from lupi._machinery.stopping import EXIT_STOPPED, stopped_message
+from lupi.errors import UserError, UserNotice, printable, settings_problem
 
-EXIT_USER, EXIT_INTERRUPTED = 2, 130
+EXIT_USER = 2
 
 COMMANDS = {
     "reproduce": "Reproduce the paper: Table 1, its claims and its figures.",
@@ -42,7 +45,10 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a user's mistake ends with one message and exit code 2."""
     compile_small_loops()
     try:
-        app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserNotice)
+            warnings.showwarning = _notice(warnings.showwarning)
+            app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except UserError as error:
         _fail(str(error))
     except CycloptsError as error:
@@ -57,10 +63,22 @@ def main(arguments: list[str] | None = None) -> None:
             f"before is kept: {remedy}, and run the same command again."
         )
     except KeyboardInterrupt as stop:
-        print(f"\nlupi: stopped. {str(stop) or 'Nothing was saved yet.'}", file=sys.stderr)
-        sys.exit(EXIT_INTERRUPTED)
+        print(stopped_message(str(stop)), end="", file=sys.stderr)
+        sys.exit(EXIT_STOPPED)
+
+
+def _notice(others: Callable) -> Callable:
+    """How warnings are shown: what users are to notice as a line, others as they were."""
+
+    def show(message, kind, *where, **more) -> None:
+        if issubclass(kind, UserNotice):
+            print(f"lupi: {printable(str(message))}", file=sys.stderr)
+        else:
+            others(message, kind, *where, **more)
+
+    return show
 
 
 def _fail(message: str) -> None:
-    print(f"lupi: {message}", file=sys.stderr)
+    print(f"lupi: {printable(message)}", file=sys.stderr)
     sys.exit(EXIT_USER)

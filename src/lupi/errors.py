@@ -1,7 +1,8 @@
-"""The one error that is a user's to mend."""
+"""The one error that is a user's to mend, and what a user is to notice."""
 
 import difflib
 from collections.abc import Iterable
+from unicodedata import category
 
 
 class UserError(ValueError):
@@ -10,6 +11,21 @@ class UserError(ValueError):
     The command line prints its message alone and exits with 2; any other exception is a fault of
     ours and keeps its traceback.
     """
+
+
+class UserNotice(UserWarning):
+    """Says what a user should know of a result that is there all the same.
+
+    A warning in Python; the command line prints its message as a line on the error stream.
+    """
+
+
+def printable(text: str) -> str:
+    """The text without characters that would make a terminal do something else than show them."""
+    return "".join(
+        ascii(letter)[1:-1] if letter not in "\n\t" and category(letter) in ("Cc", "Cs") else letter
+        for letter in text
+    )
 
 
 def check_name(kind: str, name: str, allowed: Iterable[str]) -> None:

@@ -9,6 +9,7 @@ from scipy import stats
 
 import lupi
 from blended_runs import COLUMNS, RUNS
+from lupi._machinery.array_files import read_arrays
 from lupi.blending import Calibration
 from lupi.data.series_table import Columns, SeriesTable
 from lupi.forecasting import TableEvaluation
@@ -140,7 +141,8 @@ def test_widths_of_student_widen_as_students_quantiles_do():
 
 def test_the_file_tells_how_much_was_widened(trained, tmp_path):
     trained.save(tmp_path / "model.lupi")
-    assert read_widening(tmp_path / "model.lupi") == trained.widening
+    arrays = read_arrays(tmp_path / "model.lupi", kind="forecaster").arrays
+    assert read_widening(arrays, "damaged") == trained.widening
 
 
 def test_a_forecaster_says_how_much_it_was_widened(trained, evaluation):

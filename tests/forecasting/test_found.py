@@ -174,7 +174,7 @@ def test_the_file_holds_all_that_is_known_of_the_family(trained, new_runs, tmp_p
 
 def test_a_damaged_family_is_refused(trained):
     arrays = arrays_of(trained._get().members[0].family, "family.")
-    assert module_of(Family, {}, "family.", "x") is None
+    assert module_of(Family, {}, "family.", "x", {}) is None
     for name, change, message in (
         ("family.members", lambda a: a[:, :-1], "expected active"),
         ("family.grid", lambda a: a[None], "expected 1 dimensions"),
@@ -185,7 +185,7 @@ def test_a_damaged_family_is_refused(trained):
         if change is not None:
             damaged[name] = change(arrays[name])
         with pytest.raises(UserError, match=message):
-            module_of(Family, damaged, "family.", "model.lupi is damaged")
+            module_of(Family, damaged, "family.", "model.lupi is damaged", {})
 
 
 def test_a_predictor_without_a_family_finds_nothing(trained, new_runs):

@@ -8,7 +8,7 @@ import pytest
 
 import lupi
 from blended_runs import COLUMNS, RUNS, SETTINGS, fit
-from lupi._machinery.array_files import read_arrays, read_header, write_arrays
+from lupi._machinery.array_files import read_arrays, write_arrays
 from lupi.cli import main
 from lupi.errors import UserError
 from lupi.forecasting.learning import learn
@@ -66,11 +66,10 @@ def test_the_file_holds_all_of_it(trained, tmp_path):
     assert len(again.processes) == 3
 
 
-def test_a_file_without_a_part_of_its_blend_is_refused(trained, tmp_path):
+def test_a_file_without_a_part_of_its_blend_or_with_another_is_refused(trained, tmp_path):
     path = tmp_path / "model.lupi"
     trained.save(path)
-    header, _ = read_header(path, kind="forecaster")
-    arrays = read_arrays(path)
+    header, arrays = read_arrays(path, kind="forecaster")
     for missing, message in (
         ("part.nearest series.", "there is no"),
         ("calibration.last value.", "there is no"),
@@ -79,6 +78,14 @@ def test_a_file_without_a_part_of_its_blend_is_refused(trained, tmp_path):
     ):
         fewer = {name: a for name, a in arrays.items() if not name.startswith(missing)}
         write_arrays(path, fewer, header, kind="forecaster")
+        with pytest.raises(UserError, match=message):
+            lupi.load(path)
+    for name, change, message in (
+        ("part.nearest series.trajectories", lambda a: a[..., :1], "expected observation 2"),
+        ("part.Gaussian process.logs", lambda a: a[:, :3], "expected 4 4 at logs, found 3"),
+        ("whole.widths", lambda a: -a, "widths holds numbers that are not positive"),
+    ):
+        write_arrays(path, arrays | {name: change(arrays[name])}, header, kind="forecaster")
         with pytest.raises(UserError, match=message):
             lupi.load(path)
     write_arrays(path, arrays, header | {"parts": {"magic": 1.0}}, kind="forecaster")

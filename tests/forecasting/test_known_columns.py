@@ -152,10 +152,11 @@ def test_the_command_line_takes_known_columns(tmp_path, capsys):
     main(["predict", model, "--out", out, "--known.dose", "3", "--known.sex", "f"])
     assert (pd.read_csv(out)["y_lower"] >= 0).all()
     NEW.to_csv(tmp_path / "new.csv", index=False)
-    main(["predict", model, str(tmp_path / "new.csv"), "--out", out, "--privileged.rate", "0.7"])
+    again = ["--out", out, "--overwrite"]
+    main(["predict", model, str(tmp_path / "new.csv"), *again, "--privileged.rate", "0.7"])
     capsys.readouterr()
     with pytest.raises(SystemExit):
-        main(["predict", model, "--out", out])
+        main(["predict", model, *again])
     assert "has no 'dose'" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["check", runs, *columns[:-1], "0:x"])

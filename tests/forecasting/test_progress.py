@@ -8,7 +8,7 @@ import pytest
 import lupi
 from blended_runs import COLUMNS, RUNS, SETTINGS
 from lupi.forecasting import progress
-from lupi.forecasting.finished import read_finished
+from lupi.forecasting.finished import read_same
 
 
 class Clock:
@@ -77,27 +77,29 @@ def made(blended, tmp_path):
     return path
 
 
-def test_what_the_same_training_has_made_is_finished(blended, made):
+def test_what_the_same_training_has_made_is_known(blended, made):
     series = lupi.read_series(RUNS, **COLUMNS)
-    found = read_finished(made, series, SETTINGS, seed=0)
+    found = read_same(made, series, SETTINGS, seed=0)
     assert found == blended.provenance
 
 
-def test_another_seed_other_settings_other_data_and_no_file_are_not_finished(made, tmp_path):
+def test_another_seed_other_settings_other_data_and_no_file_are_not_the_same(made, tmp_path):
     series = lupi.read_series(RUNS, **COLUMNS)
-    assert read_finished(made, series, SETTINGS, seed=1) is None
+    assert read_same(made, series, SETTINGS, seed=1) is None
     others = SETTINGS.model_copy(update={"members": 2})
-    assert read_finished(made, series, others, seed=0) is None
-    assert read_finished(made, series[:9], SETTINGS, seed=0) is None
-    assert read_finished(tmp_path / "none.lupi", series, SETTINGS, seed=0) is None
+    assert read_same(made, series, others, seed=0) is None
+    assert read_same(made, series[:9], SETTINGS, seed=0) is None
+    assert read_same(tmp_path / "none.lupi", series, SETTINGS, seed=0) is None
     made.write_bytes(b"something else")
-    assert read_finished(made, series, SETTINGS, seed=0) is None
+    assert read_same(made, series, SETTINGS, seed=0) is None
 
 
-def test_a_training_that_was_stopped_is_not_finished(blended, made):
+def test_a_training_that_was_stopped_is_the_same_and_says_so(blended, made):
     blended.provenance["interrupted"] = True
     try:
         blended.save(made)
     finally:
         blended.provenance["interrupted"] = False
-    assert read_finished(made, lupi.read_series(RUNS, **COLUMNS), SETTINGS, seed=0) is None
+    found = read_same(made, lupi.read_series(RUNS, **COLUMNS), SETTINGS, seed=0)
+    assert found is not None
+    assert found["interrupted"]

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from lupi.data import Observations, Task, generate_tasks, split_randomly
-from lupi.errors import UserError
+from lupi.errors import UserError, UserNotice
 from lupi.experiments import EXPERIMENTS
 from lupi.models import NeuralODEProcessSettings, build_process, load_process
 from lupi.objectives import Elbo
@@ -110,7 +110,8 @@ def test_the_loss_curve_is_that_of_the_slower_engine_before(model):
     springs = EXPERIMENTS["stiffness"].source
     times = np.linspace(0.0, springs.horizon, 51)
     tasks = generate_tasks(springs.system, times, 24, time_unit=10.0, key=jax.random.key(3))
-    process = load_process(OLD_FILES / f"initial-{model}.safetensors")
+    with pytest.warns(UserNotice, match="without a checksum"):
+        process = load_process(OLD_FILES / f"initial-{model}.safetensors")
     training = TrainingSettings(epochs=5)
     fitted = fit(process, tasks[:20], tasks[20:], settings=training, key=jax.random.key(5))
     for part, before in zip(("train", "validation"), BEFORE[model], strict=True):

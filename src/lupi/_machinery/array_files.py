@@ -1,25 +1,46 @@
 """Arrays and what is to be said of them, in one file: safetensors with a JSON header. No pickle.
 
-Reading executes nothing, and allocates nothing before the sizes that a file declares are found to
-be those of the bytes it has.
+Every byte is under a checksum. Reading executes nothing, and allocates no more than the bytes that
+a file has.
 """
 
+import hashlib
 import json
 import os
+import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
 
 from lupi._machinery.files import write_atomically
-from lupi.errors import UserError
+from lupi.errors import UserError, UserNotice
 
-FORMAT = 4
-"""Raised when a file written before could no longer be read."""
+FORMAT = 5
+"""Raised when a file written before could no longer be read, and when there is more to be checked
+in one: from 5 on there is a checksum."""
+
+CHECKED_FROM = 5
+
+LONGEST_HEADER = 2**22
+"""Bytes: as many as ten thousand columns need."""
+
+DEEPEST = 16
+"""Levels of a header."""
+
+NO_SUM = "0" * 64
+"""What stands in the place of the checksum while it is computed."""
 
 Header = dict[str, Any]
+
+
+class ArrayFile(NamedTuple):
+    """What a file holds."""
+
+    header: Header
+    arrays: dict[str, np.ndarray]
 
 
 def write_arrays(
@@ -28,48 +49,68 @@ def write_arrays(
     """Write a file of some kind, whole or not at all."""
     text = json.dumps({"format": FORMAT, "kind": kind} | header, allow_nan=False)
     contents = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    write_atomically(path, save(contents, metadata={"lupi": text}))
-
-
-def read_header(path: str | os.PathLike, *, kind: str) -> tuple[Header, dict[str, tuple[int, ...]]]:
-    """The header of a file of this kind, and the shapes of its arrays."""
-    with _Opened(path) as file:
-        header = _header(Path(path), file.metadata(), kind)
-        shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-    return header, shapes
-
-
-def read_arrays(path: str | os.PathLike) -> dict[str, np.ndarray]:
-    """All arrays of a file, by name."""
-    with _Opened(path) as file:
-        return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-
-
-class _Opened:
-    """`safe_open`, with errors a user can act on."""
-
-    def __init__(self, path: str | os.PathLike):
-        self.path = Path(path)
-
-    def __enter__(self):
-        if not self.path.is_file():
-            raise UserError(f"expected a lupi file at {self.path}, found none: check the path.")
-        try:
-            self.file = safe_open(self.path, framework="numpy")
-            return self.file.__enter__()
-        except SafetensorError as error:
-            raise self._damaged(error) from None
-
-    def __exit__(self, kind, error, trace):
-        self.file.__exit__(kind, error, trace)
-        if isinstance(error, SafetensorError):
-            raise self._damaged(error) from None
-
-    def _damaged(self, error: Exception) -> UserError:
-        return UserError(
-            f"expected a lupi file, but {self.path} is truncated or of another kind ({error}): "
-            "restore the file or make it again."
+    data = save(contents, metadata={"lupi": text, "sha256": NO_SUM})
+    if _header_length(data) > LONGEST_HEADER:
+        raise UserError(
+            f"{path} would have a header of {_header_length(data)} bytes, expected at most "
+            f"{LONGEST_HEADER}: name fewer columns or categories."
         )
+    place = _place_of_sum(data, NO_SUM)
+    checksum = hashlib.sha256(data).hexdigest().encode()
+    write_atomically(path, data[:place] + checksum + data[place + len(checksum) :])
+
+
+def read_arrays(path: str | os.PathLike, *, kind: str) -> ArrayFile:
+    """What a file of this kind holds, once it is sure that it is as it was written.
+
+    Files of formats before there were checksums are read with a notice.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise UserError(f"expected a lupi file at {path}, found none: check the path.")
+    data = _read(path)
+    try:
+        arrays = load(data)
+        metadata = json.loads(data[8 : 8 + _header_length(data)]).get("__metadata__")
+    except RecursionError:
+        raise _no_lupi_file(path, "nested without end") from None
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise _no_lupi_file(path, error) from None
+    header = _header(path, metadata, kind)
+    _check_sum(path, data, metadata, header["format"])
+    return ArrayFile(header, arrays)
+
+
+def _read(path: Path) -> bytes:
+    """All bytes, once the first of them do not promise a header that is longer than any is."""
+    with path.open("rb") as file:
+        first = file.read(8)
+        length = int.from_bytes(first, "little")
+        if len(first) == 8 and LONGEST_HEADER < length <= path.stat().st_size:
+            raise UserError(
+                f"the header of {path} has {length} bytes, expected at most {LONGEST_HEADER}: "
+                "lupi wrote no such file; restore it or make it again."
+            )
+        if len(first) < 8 or length > path.stat().st_size - 8:
+            raise _no_lupi_file(path, "it is shorter than its header")
+        return first + file.read()
+
+
+def _no_lupi_file(path: Path, error: object) -> UserError:
+    return UserError(
+        f"expected a lupi file, but {path} is truncated or of another kind ({error}): "
+        "restore the file or make it again."
+    )
+
+
+def _header_length(data: bytes) -> int:
+    return int.from_bytes(data[:8], "little")
+
+
+def _place_of_sum(data: bytes, checksum: str) -> int:
+    """Where the checksum stands, as a text of its own; -1 if nowhere or not once."""
+    text, end = f'"{checksum}"'.encode(), 8 + _header_length(data)
+    return data.find(text, 8, end) + 1 if data.count(text, 8, end) == 1 else -1
 
 
 def _header(path: Path, metadata: dict[str, str] | None, kind: str) -> Header:
@@ -79,21 +120,59 @@ def _header(path: Path, metadata: dict[str, str] | None, kind: str) -> Header:
             "give a file that `lupi` saved."
         )
     try:
-        header = json.loads(metadata["lupi"])
+        header = json.loads(metadata["lupi"], parse_constant=_refuse_constant)
         found, version = header.get("kind", "process"), header["format"]
-    except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+        if _is_deeper(header, DEEPEST):
+            raise ValueError(f"it has more than {DEEPEST} levels")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(
-            f"the header of {path} does not say what it is ({error!r}): restore the file or make "
-            "it again."
+            f"the header of {path} does not say what it is ({error!r:.200}): restore the file or "
+            "make it again."
         ) from None
-    if not isinstance(version, int) or version > FORMAT:
+    if type(version) is not int or not 1 <= version <= FORMAT:
+        versions = header.get("versions")
+        writer = versions.get("lupi") if isinstance(versions, dict) else None
         raise UserError(
-            f"{path} has format {version}, this version of lupi reads up to {FORMAT}: install the "
-            f"version that wrote it ({header.get('versions', {}).get('lupi', 'a later one')})."
+            f"{path} has format {version!s:.20}, this version of lupi reads up to {FORMAT}: "
+            f"install the version that wrote it ({writer or 'a later one'!s:.20})."
         )
     if found != kind:
         raise UserError(
-            f"{path} holds a {found}, expected a {kind}: give a file of that kind, or read it with "
-            "what wrote it."
+            f"{path} holds a {found!s:.40}, expected a {kind}: give a file of that kind, or read "
+            "it with what wrote it."
         )
     return header
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Whether there are more levels than these of lists and tables in each other."""
+    if not isinstance(value, dict | list):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_is_deeper(one, levels - 1) for one in inner)
+
+
+def _check_sum(path: Path, data: bytes, metadata: dict[str, str], version: int) -> None:
+    """Raise if a byte is not as it was written; notice a file that cannot tell."""
+    checksum = metadata.get("sha256")
+    if checksum is None and version < CHECKED_FROM:
+        warnings.warn(
+            f"{path} was saved by an earlier version of lupi, without a checksum: whether it has "
+            "been changed since cannot be told. Save it again to have one.",
+            UserNotice,
+            stacklevel=4,
+        )
+        return
+    place = -1 if checksum is None else _place_of_sum(data, checksum)
+    blank = NO_SUM.encode()
+    if place < 0 or (
+        hashlib.sha256(data[:place] + blank + data[place + len(blank) :]).hexdigest() != checksum
+    ):
+        raise UserError(
+            f"{path} is not as it was written, its checksum is another: it is damaged or was "
+            "changed; restore the file or make it again."
+        )

@@ -22,13 +22,21 @@ def arrays_of(module: Any, prefix: str) -> dict[str, np.ndarray]:
     }
 
 
+POSITIVE = ("scales", "widths")
+"""What arrays are called that no module can do with otherwise."""
+
+
 def module_of(
-    kind: type[Module], arrays: Mapping[str, np.ndarray], prefix: str, complaint: str
+    kind: type[Module],
+    arrays: Mapping[str, np.ndarray],
+    prefix: str,
+    complaint: str,
+    common: Mapping[str, int],
 ) -> Module | None:
     """The module that arrays of this prefix were made of; none of no arrays.
 
     Refused, with the complaint in front, where something is missing, has another shape than what
-    it belongs to, or is no finite number.
+    it belongs to, or is no finite number. `common` are sizes, by name, that all of it has.
     """
     named = {
         name.removeprefix(prefix): array
@@ -38,7 +46,7 @@ def module_of(
     if not named:
         return None
     try:
-        return _made(kind, named, "", {})
+        return _made(kind, named, "", common)
     except _UnfitError as unfit:
         remedy = "restore the file or train the model again."
         raise UserError(f"{complaint}: {unfit}: {remedy}") from None
@@ -48,14 +56,16 @@ class _UnfitError(Exception):
     pass
 
 
-def _made(kind: type[eqx.Module], named: Mapping[str, np.ndarray], prefix: str, sizes: dict) -> Any:
+def _made(
+    kind: type[eqx.Module], named: Mapping[str, np.ndarray], prefix: str, common: Mapping[str, int]
+) -> Any:
     hints, values = typing.get_type_hints(kind, include_extras=True), {}
+    sizes = dict(common)  # of others by name, those of the parts are their own
     for field in dataclasses.fields(kind):
         name, hint = prefix + field.name, hints[field.name]
         inner = [one for one in (hint, *typing.get_args(hint)) if _is_module(one)]
         if inner and any(other.startswith(f"{name}.") for other in named):
-            # Of sizes by name, those of the parts are their own.
-            values[field.name] = _made(inner[0], named, f"{name}.", {})
+            values[field.name] = _made(inner[0], named, f"{name}.", common)
         elif inner and type(None) in typing.get_args(hint):
             values[field.name] = None
         elif name not in named:
@@ -75,8 +85,13 @@ def _checked(name: str, array: np.ndarray, hint: Any, sizes: dict[str, int]) -> 
     if array.ndim != len(dimensions):
         raise _UnfitError(f"expected {len(dimensions)} dimensions at {name}, found {array.ndim}")
     for dimension, size in zip(dimensions, array.shape, strict=True):
-        if sizes.setdefault(dimension, size) != size:
+        expected = int(dimension) if dimension.isdecimal() else size
+        if sizes.setdefault(dimension, expected) != size:
             raise _UnfitError(f"expected {dimension} {sizes[dimension]} at {name}, found {size}")
+    if array.dtype.kind not in "fiub":
+        raise _UnfitError(f"expected numbers at {name}, found {array.dtype}")
     if not np.isfinite(array).all():
         raise _UnfitError(f"{name} holds numbers that are not finite")
+    if name.rpartition(".")[2] in POSITIVE and not (array > 0).all():
+        raise _UnfitError(f"{name} holds numbers that are not positive")
     return array.astype(np.float32)

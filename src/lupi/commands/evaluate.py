@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from lupi.commands.options import Json, show
+from lupi.commands.outputs import Overwrite, check_files
 
 
 def evaluate(
@@ -16,6 +17,7 @@ def evaluate(
     context: str = "5:9",
     seed: int = 0,
     window: str | None = None,
+    overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
     """Judge a forecaster on runs it has not seen.
@@ -39,6 +41,8 @@ def evaluate(
         Of the choice of observations and of the forecasts.
     window
         Cut each series of the table into runs of this length, as `lupi train --window` does.
+    overwrite
+        Write over the files of an evaluation that is there.
     json
         Print JSON for programs.
     """
@@ -48,9 +52,14 @@ def evaluate(
     from lupi.forecasting.evaluation import read_context
     from lupi.forecasting.examples import examples
     from lupi.forecasting.refusals import refusal
-    from lupi.report.evaluation import LABELS, as_dictionaries, compared, write_evaluation
+    from lupi.report.evaluation import FILES, LABELS, as_dictionaries, compared, write_evaluation
 
     read_context(context)  # before anything is loaded
+    check_files(
+        reads=[("the model", model), ("the table", file)],
+        writes=[("--out", out / name) for name in FILES],
+        overwrite=overwrite,
+    )
     forecaster = load(model)
     columns, there = forecaster.columns, column_names(file)
     table = read_series(

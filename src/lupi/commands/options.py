@@ -2,18 +2,18 @@
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from lupi.errors import UserError
+from lupi.errors import UserError, printable
 
 Names = Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")]
 Json = Annotated[bool, Parameter(name="--json", negative="")]
 
 GOES_ON = "The same command goes on from here."
-"""What is said of a command that was stopped and has kept what it did."""
+NOTHING_SAVED = "Nothing was saved yet."
+"""What is said of a command that was stopped, and has kept what it did or has not."""
 
 
 @Parameter(name="*")
@@ -104,12 +104,6 @@ def _ends(name: str, text: str) -> tuple[float | None, float | None]:
     return lower, upper
 
 
-def refuse_overwriting(out: Path, source: str) -> None:
-    """Raise if a command would write over what it reads."""
-    if out.resolve() == Path(source).resolve():
-        raise UserError(f"--out {out} is the file to be read: choose another name.")
-
-
 def split_names(names: tuple[str, ...]) -> tuple[str, ...]:
     """Names given one by one or with commas between them."""
     return tuple(name for text in names for name in text.split(",") if name)
@@ -124,7 +118,7 @@ def show(result: dict[str, Any], *, as_json: bool) -> None:
 
     console = Console()
     for line in _lines(result, ""):
-        console.print(line, highlight=False, markup=False)
+        console.print(printable(line), highlight=False, markup=False)
 
 
 def _lines(value: dict[str, Any], indent: str):

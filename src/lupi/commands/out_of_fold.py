@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from lupi.errors import printable
+
 TITLE = "On runs that were left out of training"
 LABELS = {"blend": "forecaster", "lupi": "its networks"}
 
@@ -27,7 +29,7 @@ def show_out_of_fold(provenance: dict[str, Any]) -> None:
         )
         table.add_column("", no_wrap=True)
         scores = ("90 %\ncovers", "CRPS", "weight") if first else ()
-        for name in [*(f"error of\n{name}" for name in some), *scores]:
+        for name in [*(f"error of\n{_plain(name)}" for name in some), *scores]:
             table.add_column(name, justify="right", overflow="fold")
         for name, found in judged.items():
             weight = provenance["weights"].get(name, 0.0)
@@ -35,14 +37,21 @@ def show_out_of_fold(provenance: dict[str, Any]) -> None:
             if first:
                 cells += [f"{100 * found['coverage_90']:.0f} %", f"{found['crps']:.3f}"]
                 cells += ["" if name == "blend" else f"{100 * weight:.0f} %"]
-            table.add_row(LABELS.get(name, name), *cells)
+            table.add_row(LABELS.get(name, _plain(name)), *cells)
         console.print()
         console.print(table)
     plain = {name: one["crps"] for name, one in judged.items() if name not in ("blend", "lupi")}
     best = min(plain, key=lambda name: plain[name])
     if plain[best] <= judged["lupi"]["crps"]:
         console.print(
-            f"\nThe {best} alone forecasts these runs better than the networks: the forecaster "
-            "takes from each as much as it is worth.",
+            f"\nThe {_plain(best)} alone forecasts these runs better than the networks: the "
+            "forecaster takes from each as much as it is worth.",
             highlight=False,
         )
+
+
+def _plain(name: str) -> str:
+    """A name from a file, as text and nothing else."""
+    from rich.markup import escape
+
+    return escape(printable(name))

@@ -1,9 +1,11 @@
 """`lupi predict`."""
 
+import io
 import sys
 from pathlib import Path
 
-from lupi.commands.options import Json, refuse_overwriting, show
+from lupi.commands.options import Json, show
+from lupi.commands.outputs import Overwrite, check_files
 from lupi.commands.times import read_times
 from lupi.errors import UserError
 
@@ -27,6 +29,7 @@ def predict(
     known: dict[str, str] | None = None,
     privileged: dict[str, float] | None = None,
     start: str | None = None,
+    overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
     """Forecast new runs from a few observations.
@@ -69,9 +72,12 @@ def predict(
     start
         The column of the observations that says when a run with dates began, if that was before its
         first row. Default: that of the training data, where the observations have it.
+    overwrite
+        Write over files that are there.
     json
         Print JSON for programs.
     """
+    from lupi._machinery.files import write_atomically
     from lupi.data.writing import check_suffix, write_table
     from lupi.forecasting import load
     from lupi.forecasting.levels import read_levels
@@ -79,15 +85,17 @@ def predict(
 
     check_suffix(out)
     levels = read_levels(quantiles)
-    if observations is not None:
-        refuse_overwriting(out, observations)
     if plot is not None and plot.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise UserError(f"--plot must end in .png, .svg or .pdf, got {plot}.")
     if not 0 < coverage < 1:
         raise UserError(f"--coverage must be between 0 and 1, got {coverage}: try 0.9.")
     if systems is not None:
         check_suffix(systems)
-        refuse_overwriting(systems, str(out))
+    check_files(
+        reads=[("the model", model), ("the observations", observations)],
+        writes=[("--out", out), ("--systems", systems), ("--plot", plot)],
+        overwrite=overwrite,
+    )
     forecast = load(model).predict(
         observations,
         read_times(times),
@@ -105,7 +113,9 @@ def predict(
         write_table(systems, forecast.systems(coverage=coverage))
         result["systems"] = str(systems)
     if plot is not None:
-        forecast.plot(coverage=coverage).savefig(plot)
+        picture = io.BytesIO()
+        forecast.plot(coverage=coverage).savefig(picture, format=plot.suffix[1:].lower())
+        write_atomically(plot, picture.getvalue())
         result["picture"] = str(plot)
     if forecast.strangers:
         result["unlike_the_training_data"] = forecast.strangers

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from lupi._machinery.stopping import told_if_stopped
 from lupi.commands.options import GOES_ON, Names, split_names
 from lupi.errors import UserError, check_name
 
@@ -70,20 +71,17 @@ def reproduce(
     )
     name = "reproduction" + ("" if preset == "paper" else f"-{preset}") + ("-quick" * quick)
     out = out or Path(name)
-    try:
-        with _progress_display(console) as on_progress:
-            results = stage.reproduce(
-                settings,
-                out,
-                experiments=chosen(experiments, stage.EXPERIMENTS),
-                models=chosen(models, stage.PAPER_MODELS),
-                seeds=seeds,
-                workers=workers,
-                on_progress=on_progress,
-            )
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(GOES_ON) from None
-    with console.status("Drawing figures and writing the report"):
+    with told_if_stopped(lambda: GOES_ON), _progress_display(console) as on_progress:
+        results = stage.reproduce(
+            settings,
+            out,
+            experiments=chosen(experiments, stage.EXPERIMENTS),
+            models=chosen(models, stage.PAPER_MODELS),
+            seeds=seeds,
+            workers=workers,
+            on_progress=on_progress,
+        )
+    with told_if_stopped(lambda: GOES_ON), console.status("Drawing figures and writing the report"):
         tables = write_report(out)
     for table in tables:
         console.print()

@@ -17,12 +17,12 @@ def show(model: Path, /, *, json: Json = False) -> None:
     json
         Print JSON for programs.
     """
-    import math
+    from lupi._machinery.array_files import read_arrays
+    from lupi.forecasting.fitted_file import Contents
 
-    from lupi._machinery.array_files import read_header
-
-    header, shapes = read_header(model, kind="forecaster")
-    numbers = sum(math.prod(shape) for shape in shapes.values())
+    header, arrays = read_arrays(model, kind="forecaster")
+    Contents.of(header, model)
+    numbers = sum(array.size for array in arrays.values())
     if json:
         show_result({"weights": numbers} | header, as_json=True)
         return
@@ -38,5 +38,5 @@ def show(model: Path, /, *, json: Json = False) -> None:
         from lupi.forecasting.widening import read_widening
 
         print("\nThe networks' 90 % intervals, widened by what these runs call for:")
-        for one in read_widening(model):
+        for one in read_widening(arrays, f"{model} is damaged"):
             print(f"  {one}")

@@ -6,6 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from lupi.commands.options import Json, show
+from lupi.commands.outputs import Overwrite, check_files
 from lupi.errors import UserError
 
 
@@ -19,6 +20,7 @@ def simulate(
     noise: float = 0.0,
     irregular: Annotated[bool, Parameter(negative="")] = False,
     seed: int = 0,
+    overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
     """Write a data set of a built-in system.
@@ -42,16 +44,21 @@ def simulate(
         Give each series its own random times, and from half to all of the points.
     seed
         Another seed draws other systems.
+    overwrite
+        Write over a file that is there.
     json
         Print JSON for programs.
     """
     for name, value, least in (("series", series, 1), ("points", points, 2), ("noise", noise, 0)):
         if not least <= value < float("inf"):
             raise UserError(f"--{name} must be at least {least}, got {value}.")
+    from lupi.data.writing import check_suffix, write_table
+
+    check_suffix(out)
+    check_files(reads=(), writes=[("--out", out)], overwrite=overwrite)
     import jax
 
     from lupi.data.generation import simulate_table
-    from lupi.data.writing import write_table
     from lupi.errors import check_name
     from lupi.experiments.experiment import Simulation
     from lupi.experiments.paper import EXPERIMENTS

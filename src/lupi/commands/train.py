@@ -8,8 +8,11 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from lupi.commands.options import GOES_ON, ColumnOptions, Json, refuse_overwriting, show
+from lupi._machinery.files import locked, target_of
+from lupi._machinery.stopping import told_if_stopped
+from lupi.commands.options import GOES_ON, NOTHING_SAVED, ColumnOptions, Json, show
 from lupi.commands.out_of_fold import show_out_of_fold
+from lupi.commands.outputs import Overwrite, check_files, refuse_existing
 from lupi.errors import UserError
 
 Pair = Annotated[tuple[int, int], Parameter(negative="")]
@@ -112,12 +115,13 @@ def train(
     preset: Literal["default", "paper"] = "default",
     config: Path | None = None,
     settings: SettingOptions | None = None,
+    overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
     """Train a forecaster on a table of past runs.
 
-    Stop it at any time: the best so far is kept, and the same command goes on where it stopped,
-    to the result it would have had. Where that is there already, it says so and changes nothing.
+    Stop it at any time: the same command goes on where it stopped, to the result it would have had.
+    Where that is there already, it says so and changes nothing.
 
     Parameters
     ----------
@@ -133,12 +137,14 @@ def train(
         Settings to begin with: default, or paper for those of the paper.
     config
         A TOML file of settings, with tables [process] and [train]; options here go before it.
+    overwrite
+        Put the trained forecaster in the place of a file that is there, once it is finished.
     json
         Print JSON for programs.
     """
     from lupi.data.reading import read_series
     from lupi.forecasting import Forecaster, forecaster_settings
-    from lupi.forecasting.finished import read_finished
+    from lupi.forecasting.finished import read_same
 
     chosen = {} if config is None else _read_config(config)
     if settings is not None:
@@ -149,36 +155,41 @@ def train(
         complete = forecaster_settings(preset, **chosen)
     except UserError as error:
         raise UserError(str(error) if config is None else f"{config}: {error}") from None
-    refuse_overwriting(out, file)
+    target = target_of(out)
+    checkpoint = target.with_name(f"{target.name}.checkpoint")
+    table = [("the table", file), ("--privileged-table", columns.privileged_table)]
+    check_files(
+        reads=[*table, ("--config", config)],
+        writes=[("--out", out), ("the checkpoint", checkpoint)],
+        overwrite=True,  # what may be written over is seen from what is in it
+    )
     series = read_series(file, **columns.as_arguments())
-    finished = read_finished(out, series, complete, seed=seed)
-    if finished is not None:
-        print(
-            f"lupi: {out} is finished, from the same data, settings and seed; nothing was changed. "
-            "Delete it to train again.",
-            file=sys.stderr,
-        )
-        _show(out, finished, json)
-        return
-    forecaster = Forecaster(complete)
-    checkpoint = out.with_name(f"{out.name}.checkpoint")
-    try:
-        forecaster.fit(series, seed=seed, checkpoint=checkpoint)
-    except KeyboardInterrupt:  # before the first epoch, or a second time after it
-        raise KeyboardInterrupt(GOES_ON if checkpoint.exists() else "") from None
-    finally:
-        if forecaster.is_fitted:  # also where training had to stop
-            forecaster.save(out)
-    provenance = forecaster.provenance
-    if provenance["interrupted"]:
-        print(
-            f"lupi: stopped after epoch {provenance['epochs']}; the best so far is in {out}. "
-            f"{GOES_ON}",
-            file=sys.stderr,
-        )
-        sys.exit(130)
-    checkpoint.unlink(missing_ok=True)
-    _show(out, provenance, json)
+    busy = f"another `lupi train` is writing {out}: wait for it, or give another --out."
+    with locked(target.with_name(f".{target.name}.lock"), busy):
+        same = read_same(target, series, complete, seed=seed)
+        if same is not None and not same["interrupted"]:
+            print(
+                f"lupi: {out} is finished, from the same data, settings and seed; nothing was "
+                "changed. Delete it to train again.",
+                file=sys.stderr,
+            )
+            _show(out, same, json)
+            return
+        if same is None and not overwrite:
+            refuse_existing("--out", out)
+        forecaster = Forecaster(complete)
+        with told_if_stopped(lambda: GOES_ON if checkpoint.exists() else NOTHING_SAVED):
+            try:
+                forecaster.fit(series, seed=seed, checkpoint=checkpoint)
+            except UserError:  # of training that had to stop; a finished file is worth more
+                if forecaster.is_fitted and (same is not None or not target.exists()):
+                    forecaster.save(target)
+                raise
+            if forecaster.provenance["interrupted"]:
+                raise KeyboardInterrupt
+            forecaster.save(target)
+        checkpoint.unlink(missing_ok=True)
+    _show(out, forecaster.provenance, json)
 
 
 def _show(out: Path, provenance: dict[str, Any], json: bool) -> None:

@@ -5,18 +5,17 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
 from loky import cpu_count, get_reusable_executor
 from loky.process_executor import BrokenProcessPool
 
 from lupi._machinery.environment import worker_environment
-from lupi._machinery.files import write_atomically
+from lupi._machinery.files import locked, write_atomically
+from lupi._machinery.stopping import is_stopping, stops_itself
 from lupi.data import SeriesTable
 from lupi.errors import UserError, check_name
 from lupi.experiments.claims import judge_claims
@@ -79,7 +78,8 @@ def reproduce(
             check_number(experiment.source, settings.experiments[name])
             tables[name] = experiment.source.fingerprint()
     _claim_folder(out, settings, models, tables)
-    with _locked(out):
+    busy = f"another `lupi reproduce` is writing into {out}: wait for it, or give another --out."
+    with locked(out / ".lock", busy):
         models = tuple(dict.fromkeys(models))
         _run_all(settings, out, chosen, models, seeds, workers, on_progress)
         return collect(settings, out)
@@ -141,7 +141,8 @@ def _run_all(settings, out, experiments, models, seeds, workers, on_progress) ->
             report()
     elif groups:
         calls = [_arguments(group, settings, experiments) for group in groups]
-        _run_in_processes(calls, min(workers, len(groups)), report)
+        with stops_itself():
+            _run_in_processes(calls, min(workers, len(groups)), report)
 
 
 def _num_epochs(settings: RunSettings) -> int:
@@ -191,6 +192,8 @@ def _run_in_processes(calls: list[_Arguments], workers: int, report) -> None:
     try:
         futures = {executor.submit(_run_in_worker, os.getpid(), *call) for call in calls}
         while futures:
+            if is_stopping():
+                raise KeyboardInterrupt
             done, futures = wait(futures, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
             for future in done:
                 future.result()
@@ -223,18 +226,6 @@ def _run_in_worker(
     run(group, settings, model, experiment, on_epoch=end_with_parent)
 
 
-@contextmanager
-def _locked(out: Path):
-    """Hold the folder for one command; the lock goes with the process, however it ends."""
-    try:
-        with FileLock(out / ".lock", timeout=0):
-            yield
-    except Timeout:
-        raise UserError(
-            f"another `lupi reproduce` is writing into {out}: wait for it, or give another --out."
-        ) from None
-
-
 def _claim_folder(
     out: Path, settings: ReproductionSettings, models: Sequence[str], tables: dict[str, str]
 ) -> None:
@@ -252,7 +243,7 @@ def _claim_folder(
         try:
             found = json.loads(path.read_bytes())
             difference = _difference(found, ours)
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             difference = "the file there cannot be read"
         if difference:
             raise UserError(

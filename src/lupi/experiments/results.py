@@ -1,11 +1,12 @@
 """Saved results: their form, where they lie, and how they are read."""
 
+import hashlib
 import io
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -50,6 +51,15 @@ class FinishedRun(BaseModel):
 
     records: list[Record]
     floor: Floor
+    files: dict[str, str] = {}
+    """The checksum of each file that is read again, by its name."""
+    checksum: str = ""
+    """Of all of the above."""
+
+    def summed(self) -> "FinishedRun":
+        """The same with the checksum that belongs to it."""
+        text = self.model_copy(update={"checksum": ""}).model_dump_json()
+        return self.model_copy(update={"checksum": _sum(text.encode())})
 
 
 class Results(BaseModel):
@@ -107,12 +117,35 @@ class RunFolder(NamedTuple):
         if not all(file.exists() for file in files):
             return None
         try:
-            return FinishedRun.model_validate_json(self.finished_file.read_bytes())
+            run = FinishedRun.model_validate_json(self.finished_file.read_bytes())
         except ValidationError as error:
-            raise UserError(
-                f"{self.finished_file} is not what `lupi reproduce` wrote there "
-                f"({error.error_count()} errors): delete that file and run again."
-            ) from None
+            raise self._foreign(f"{error.error_count()} errors") from None
+        if run.checksum and run.checksum != run.summed().checksum:
+            raise self._foreign("its checksum is another")
+        own = self[1:]
+        if any((one.experiment, one.model, one.seed) != own for one in run.records):
+            raise self._foreign("it is of another run")
+        return run
+
+    def _foreign(self, why: str) -> UserError:
+        return UserError(
+            f"{self.finished_file} is not what `lupi reproduce` wrote there ({why}): delete that "
+            "file and run again."
+        )
+
+    def finish(self, run: FinishedRun) -> None:
+        """Write `run.json`, when all other files of the run are there."""
+        files = (self.history_file, self.predictions_file)
+        sums = {file.name: _sum(file.read_bytes()) for file in files}
+        whole = run.model_copy(update={"files": sums}).summed()
+        write_atomically(self.finished_file, whole.model_dump_json(indent=1))
+
+    def _read(self, file: Path) -> bytes:
+        """A file of the run, as it was when the run was finished."""
+        content, run = file.read_bytes(), self.finished()
+        if run is not None and run.files.get(file.name, _sum(content)) != _sum(content):
+            raise _damaged(file)
+        return content
 
     def epochs_done(self) -> int:
         """How many epochs the run has trained, by its history."""
@@ -123,9 +156,15 @@ class RunFolder(NamedTuple):
 
     def history(self) -> dict[str, np.ndarray]:
         """Each column of the history; NaN where an epoch was not validated."""
-        names, *rows = self.history_file.read_text().splitlines()
-        columns = zip(*([float(v or "nan") for v in row.split(",")] for row in rows), strict=True)
-        return {n: np.array(c) for n, c in zip(names.split(","), columns, strict=True)}
+        content = self._read(self.history_file)
+        try:
+            names, *rows = content.decode().splitlines()
+            columns = zip(
+                *([float(v or "nan") for v in row.split(",")] for row in rows), strict=True
+            )
+            return {n: np.array(c) for n, c in zip(names.split(","), columns, strict=True)}
+        except ValueError:
+            raise _damaged(self.history_file) from None
 
     def predictions(self) -> dict[str, np.ndarray]:
         """The arrays of `predictions.npz` by name.
@@ -133,15 +172,12 @@ class RunFolder(NamedTuple):
         `times` has a row for each system where they have their own; `known` says, where it is
         there, which values were observed and are not padding.
         """
-        content = io.BytesIO(self.predictions_file.read_bytes())
+        content = io.BytesIO(self._read(self.predictions_file))
         try:
             with np.load(content, allow_pickle=False) as file:
                 return dict(file)
-        except (BadZipFile, EOFError, ValueError):
-            raise UserError(
-                f"{self.predictions_file} is damaged: delete that file and run the same command "
-                "again, which redoes this run."
-            ) from None
+        except Exception:  # whatever zip and NumPy come to with bytes that are not theirs
+            raise _damaged(self.predictions_file) from None
 
     def save_predictions(self, arrays: dict[str, np.ndarray]) -> None:
         """Write `predictions.npz`."""
@@ -155,14 +191,35 @@ def read_results(out: Path) -> Results:
     path = out / "results.json"
     if not path.is_file():
         raise UserError(f"expected results at {path}, found none: run `lupi reproduce` first.")
-    content = json.loads(path.read_text())
-    if content.get("schema") != SCHEMA:
+    try:
+        content = json.loads(path.read_bytes())
+        schema = content.get("schema")
+    except (ValueError, RecursionError, AttributeError):
+        content, schema = {}, None
+    if schema != SCHEMA:
         raise UserError(
-            f"{path} has schema {content.get('schema')}, this version reads {SCHEMA}: "
+            f"{path} has schema {schema!s:.20}, this version reads {SCHEMA}: "
             "run `lupi reproduce` into a new folder."
         )
     content["schema_"] = content.pop("schema")
-    return Results.model_validate(content)
+    try:
+        return Results.model_validate(content)
+    except ValidationError as error:
+        raise UserError(
+            f"{path} is not what `lupi reproduce` wrote there ({error.error_count()} errors): run "
+            "the same command again, which writes it anew."
+        ) from None
+
+
+def _sum(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _damaged(file: Path) -> UserError:
+    return UserError(
+        f"{file} is damaged: delete that file and run the same command again, which redoes this "
+        "run."
+    )
 
 
 def finished_folders(out: Path, experiments: Iterable[str]) -> list[RunFolder]:
@@ -170,8 +227,14 @@ def finished_folders(out: Path, experiments: Iterable[str]) -> list[RunFolder]:
     found = []
     for experiment in experiments:
         for model in MODELS:
-            seeds = (out / "runs" / experiment / model).glob("seed-*/run.json")
-            numbers = sorted(int(path.parent.name.removeprefix("seed-")) for path in seeds)
+            seeds = [file.parent for file in (out / "runs" / experiment / model).glob("*/run.json")]
+            for folder in seeds:
+                if not re.fullmatch(r"seed-(0|[1-9][0-9]{0,9})", folder.name):
+                    raise UserError(
+                        f"expected folders seed-0, seed-1, ... in {folder.parent}, found "
+                        f"{folder.name!r}: move it elsewhere."
+                    )
+            numbers = sorted(int(folder.name.removeprefix("seed-")) for folder in seeds)
             folders = [RunFolder(out, experiment, model, seed) for seed in numbers]
             found += [folder for folder in folders if folder.finished() is not None]
     return found

@@ -131,7 +131,7 @@ def run(
         ]
         floor = Floor(experiment=folder.experiment, seed=folder.seed, mse=_metric(part.floor))
         finished.append(FinishedRun(records=records, floor=floor))
-        write_atomically(folder.finished_file, finished[-1].model_dump_json(indent=1))
+        folder.finish(finished[-1])
     return finished
 
 

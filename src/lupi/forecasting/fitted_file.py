@@ -1,18 +1,19 @@
 """A trained forecaster as one file."""
 
 import os
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from lupi._machinery.array_files import read_arrays, read_header, write_arrays
+from lupi._machinery.array_files import Header, read_arrays, write_arrays
 from lupi._machinery.module_arrays import arrays_of, module_of
 from lupi.blending import Calibration
 from lupi.data.normalisation import Normalisation
 from lupi.data.series_table import Columns
-from lupi.errors import UserError
+from lupi.errors import UserError, settings_problem
 from lupi.forecasting.fitted import NETWORKS, Fitted, Member, Part
+from lupi.forecasting.provenance import Provenance
 from lupi.forecasting.settings import ForecasterSettings
 from lupi.inference import Family
 from lupi.models.process_file import ProcessDescription, process_of, upgraded, weights_of
@@ -21,8 +22,8 @@ from lupi.plain import PLAIN
 FAMILY, WHOLE, CALIBRATION = "family.", "whole.", "calibration."
 
 
-class _Contents(BaseModel):
-    """What the header says, beside versions."""
+class Contents(BaseModel):
+    """What the header says."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -30,11 +31,26 @@ class _Contents(BaseModel):
     process: ProcessDescription
     normalisation: Normalisation
     columns: Columns
-    provenance: dict[str, Any]
+    provenance: Provenance
+    versions: dict[str, str]
     members: list[Normalisation] = Field(default=[], max_length=64)
     """Of each member; none where there is one, whose units are those of all."""
-    parts: dict[str, float] = {}
+    parts: dict[str, Annotated[float, Field(ge=0, le=1)]] = {}
     """The weights of a blend."""
+
+    @classmethod
+    def of(cls, header: Header, path: str | os.PathLike) -> "Contents":
+        """What a header says, once it is sure that all of it belongs together."""
+        try:
+            contents = cls.model_validate(_upgraded(header))
+            _check_together(contents)
+        except (ValidationError, KeyError, TypeError, ValueError, AttributeError) as error:
+            what = settings_problem(error) or repr(error)
+            raise UserError(
+                f"the header of {path} does not say what the model is ({what:.300}): restore "
+                "the file or train the model again."
+            ) from None
+        return contents
 
 
 def save_fitted(path: str | os.PathLike, fitted: Fitted, settings: ForecasterSettings) -> None:
@@ -52,56 +68,54 @@ def save_fitted(path: str | os.PathLike, fitted: Fitted, settings: ForecasterSet
         arrays |= arrays_of(part.predictor, f"part.{name}.")
         arrays |= arrays_of(part.calibration, f"{CALIBRATION}{name}.")
     arrays |= arrays_of(fitted.whole, WHOLE)
-    contents = _Contents(
-        settings=settings,
-        process=description,
-        normalisation=fitted.normalisation,
-        columns=fitted.columns,
-        provenance=fitted.provenance,
-        members=[member.normalisation for member in members] if len(members) > 1 else [],
-        parts={name: part.weight for name, part in fitted.parts.items()},
-    )
-    header = contents.model_dump(mode="json") | {"versions": fitted.provenance["versions"]}
+    try:
+        contents = Contents(
+            settings=settings,
+            process=description,
+            normalisation=fitted.normalisation,
+            columns=fitted.columns,
+            provenance=Provenance.model_validate(fitted.provenance),
+            versions=fitted.provenance["versions"],
+            members=[member.normalisation for member in members] if len(members) > 1 else [],
+            parts={name: part.weight for name, part in fitted.parts.items()},
+        )
+    except ValidationError as error:
+        raise UserError(
+            f"{complaint}, as it could not be read again ({settings_problem(error)!s:.300}): look "
+            "for values far from all others in the data."
+        ) from None
+    header = contents.model_dump(mode="json") | {"provenance": fitted.provenance}
     write_arrays(path, arrays, header, kind="forecaster")
 
 
 def load_fitted(path: str | os.PathLike) -> tuple[Fitted, ForecasterSettings]:
     """Read what `save_fitted` wrote, once it is sure that all of it belongs together."""
-    header, _ = read_header(path, kind="forecaster")
-    try:
-        header = _upgraded(header)
-        contents = _Contents.model_validate(header)
-        unknown = contents.parts.keys() - {NETWORKS, *PLAIN}
-        if unknown:
-            raise ValueError(f"unknown parts {sorted(unknown)}")
-    except (ValidationError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UserError(
-            f"the header of {path} does not say what the model is ({error}): restore the file "
-            "or train the model again."
-        ) from None
-    arrays, complaint = read_arrays(path), f"{path} is damaged"
+    header, arrays = read_arrays(path, kind="forecaster")
+    contents, complaint = Contents.of(header, path), f"{path} is damaged"
     normalisations = contents.members or [contents.normalisation]
     blended = {n: a for n, a in arrays.items() if n.startswith(("part.", CALIBRATION, WHOLE))}
     own = {name: array for name, array in arrays.items() if name not in blended}
+    columns = contents.columns
+    sizes = {"observation": len(columns.observed), "privileged": len(columns.privileged)}
     members = []
     for i, normalisation in enumerate(normalisations):
         prefix = _prefix(i, len(normalisations))
         named = {n.removeprefix(prefix): a for n, a in own.items() if n.startswith(prefix)}
         weights = {n: a for n, a in named.items() if not n.startswith(FAMILY)}
         process = process_of(weights, header["format"], contents.process, complaint)
-        family = module_of(Family, named, FAMILY, complaint)
+        family = module_of(Family, named, FAMILY, complaint, sizes)
         members.append(Member(process, family, normalisation))
 
     def part(name: str, weight: float) -> Part:
-        calibration = module_of(Calibration, blended, f"{CALIBRATION}{name}.", complaint)
+        calibration = module_of(Calibration, blended, f"{CALIBRATION}{name}.", complaint, sizes)
         kind = PLAIN.get(name)
-        predictor = kind and module_of(kind, blended, f"part.{name}.", complaint)
+        predictor = kind and module_of(kind, blended, f"part.{name}.", complaint, sizes)
         if calibration is None or (kind is not None and predictor is None):
             raise UserError(f"{complaint}: there is no {name}: restore the file or train again.")
         return Part(predictor, weight, calibration)
 
     parts = {name: part(name, weight) for name, weight in contents.parts.items()}
-    whole = module_of(Calibration, blended, WHOLE, complaint)
+    whole = module_of(Calibration, blended, WHOLE, complaint, sizes)
     if (whole is None) != (not parts):
         raise UserError(f"{complaint}: a part of its blend is missing: restore the file.")
     settings = contents.settings
@@ -109,8 +123,8 @@ def load_fitted(path: str | os.PathLike) -> tuple[Fitted, ForecasterSettings]:
         settings,
         members,
         contents.normalisation,
-        contents.columns,
-        dict(contents.provenance),
+        columns,
+        contents.provenance.model_dump(exclude_unset=True),
         parts,
         whole,
     )
@@ -119,6 +133,42 @@ def load_fitted(path: str | os.PathLike) -> tuple[Fitted, ForecasterSettings]:
 
 def _prefix(i: int, number: int) -> str:
     return "" if number == 1 else f"member.{i}."
+
+
+def _check_together(contents: Contents) -> None:
+    """Raise where a unit or a weight is not one of this model, or is none at all."""
+    columns, process, parts = contents.columns, contents.process, contents.parts
+    sizes = {
+        "observed": len(columns.observed),
+        "privileged": len(columns.privileged),
+        "known": process.input_size,
+    }
+    if process.observation_size != sizes["observed"]:
+        raise ValueError(
+            f"{sizes['observed']} observed columns, of a model of {process.observation_size}"
+        )
+    if process.privileged_size not in (0, sizes["privileged"]):
+        raise ValueError(
+            f"{sizes['privileged']} privileged columns, of a model of {process.privileged_size}"
+        )
+    if process.settings != contents.settings.process:
+        raise ValueError("the settings are not those of the model")
+    for units in (contents.normalisation, *contents.members):
+        scales, others = [units.time_scale], [units.time_start]
+        for name, size in sizes.items():
+            mean, scale = getattr(units, f"{name}_mean"), getattr(units, f"{name}_scale")
+            if len(mean) != size or len(scale) != size:
+                raise ValueError(f"expected units of {size} {name} columns, found {len(mean)}")
+            scales, others = [*scales, *scale], [*others, *mean]
+        if len(units.limits) not in (0, sizes["observed"]):
+            raise ValueError(f"limits of {len(units.limits)} columns")
+        if not (np.isfinite([*scales, *others]).all() and min(scales) > 0):
+            raise ValueError("units that are no numbers, or a scale that is not positive")
+    unknown = parts.keys() - {NETWORKS, *PLAIN}
+    if unknown:
+        raise ValueError(f"unknown parts {sorted(unknown)}")
+    if parts and (NETWORKS not in parts or abs(sum(parts.values()) - 1) > 1e-3):
+        raise ValueError("weights of parts that are not a whole")
 
 
 def _upgraded(header: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from lupi._machinery.stopping import saved_if_stopped
 from lupi.blending import Blending, Judged, OutOfFold, Units, fit_blending
 from lupi.data.held_out import Divided, leave_out_in_turns
 from lupi.data.normalisation import Normalisation, to_tasks
@@ -237,7 +238,6 @@ class _Run(NamedTuple):
         """The last good state of training, and what stopped it before the end, if anything."""
         state, saved, path = None, time.monotonic(), self.checkpoint
         settings = self.train_settings
-        num_epochs = settings.num_epochs(len(self.training[0]))
         if path is not None:
             like = begin(self.processes, settings, len(self.training[0]), len(self.validation[0]))
             state = load_checkpoint(path, like, identity=self.identity)
@@ -254,23 +254,26 @@ class _Run(NamedTuple):
             keys=keys,
             state=state,
         )
+
+        def save() -> None:
+            if path is not None and state is not None:
+                save_checkpoint(path, state, identity=self.identity)
+
         try:
-            for state in epochs:
-                for watch in watchers:
-                    watch(_mean_row(state.histories))
-                if path is not None and (
-                    time.monotonic() - saved > SECONDS_BETWEEN_CHECKPOINTS
-                    or state.epoch == num_epochs
-                ):
-                    save_checkpoint(path, state, identity=self.identity)
-                    saved = time.monotonic()
-                if self._is_over(state):
-                    break
+            with saved_if_stopped(save):
+                for state in epochs:
+                    for watch in watchers:
+                        watch(_mean_row(state.histories))
+                    if time.monotonic() - saved > SECONDS_BETWEEN_CHECKPOINTS:
+                        save()
+                        saved = time.monotonic()
+                    if self._is_over(state):
+                        break
+            save()
         except (KeyboardInterrupt, UserError) as stopped_by:
             if state is None:
                 raise
-            if path is not None:
-                save_checkpoint(path, state, identity=self.identity)
+            save()
             return state, stopped_by
         assert state is not None  # there is at least one epoch
         return state, None

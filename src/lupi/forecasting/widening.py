@@ -1,11 +1,10 @@
 """By how much what the networks say is widened, in numbers."""
 
-import os
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
-from lupi._machinery.array_files import read_arrays
 from lupi._machinery.module_arrays import module_of
 from lupi.blending import Calibration
 from lupi.blending.calibration import features
@@ -40,11 +39,10 @@ def widening(own: Calibration, whole: Calibration) -> list[Widening]:
     return found
 
 
-def read_widening(path: str | os.PathLike) -> list[Widening]:
-    """That of a forecaster in a file, without all that forecasts."""
-    arrays, complaint = read_arrays(path), f"{path} is damaged"
-    own = module_of(Calibration, arrays, f"{CALIBRATION}{NETWORKS}.", complaint)
-    whole = module_of(Calibration, arrays, WHOLE, complaint)
+def read_widening(arrays: Mapping[str, np.ndarray], complaint: str) -> list[Widening]:
+    """That of a forecaster by the arrays of its file, without all that forecasts."""
+    own = module_of(Calibration, arrays, f"{CALIBRATION}{NETWORKS}.", complaint, {})
+    whole = module_of(Calibration, arrays, WHOLE, complaint, {})
     return [] if own is None or whole is None else widening(own, whole)
 
 

@@ -9,8 +9,8 @@ import jax
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from lupi._machinery.array_files import read_arrays, read_header, write_arrays
-from lupi.errors import UserError
+from lupi._machinery.array_files import read_arrays, write_arrays
+from lupi.errors import UserError, settings_problem
 from lupi.models.kinds import AnyProcessSettings
 from lupi.models.process import AbstractProcess
 from lupi.models.settings import ProcessSettings, Size, built
@@ -52,17 +52,18 @@ def save_process(
 
 def load_process(path: str | os.PathLike) -> AbstractProcess:
     """Read a process that `save_process` wrote; it predicts the same numbers."""
-    header, _ = read_header(path, kind="process")
+    header, arrays = read_arrays(path, kind="process")
     try:
         if header["format"] < 3:
             header["process"] = upgraded(header["settings"])
         description = ProcessDescription.model_validate(header["process"])
     except (ValidationError, KeyError, TypeError, AttributeError) as error:
+        what = settings_problem(error) or repr(error)
         raise UserError(
-            f"the header of {path} does not say what the model is ({error}): "
+            f"the header of {path} does not say what the model is ({what:.300}): "
             "restore the file or train the model again."
         ) from None
-    return process_of(read_arrays(path), header["format"], description, f"{path} is damaged")
+    return process_of(arrays, header["format"], description, f"{path} is damaged")
 
 
 def process_of(
@@ -77,6 +78,13 @@ def process_of(
     found = {name: array.shape for name, array in arrays.items()}
     remedy = "restore the file or train the model again."
     _compare_shapes(found, _weights(description.template()), complaint, remedy)
+    for name, array in arrays.items():
+        if array.dtype != np.float32:
+            raise UserError(
+                f"{complaint}: expected float32 at {name}, found {array.dtype}: {remedy}"
+            )
+        if not np.isfinite(array).all():
+            raise UserError(f"{complaint}: {name} holds numbers that are not finite: {remedy}")
     return _with_weights(description, arrays)
 
 

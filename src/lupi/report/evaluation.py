@@ -18,6 +18,9 @@ from lupi.report.calibration import draw_calibration
 from lupi.report.figures import STYLE
 from lupi.report.write import data_uri
 
+FILES = ("metrics.json", "figures/examples.png", "figures/calibration.png", "report.html")
+"""What is written into the folder."""
+
 RED, HELD_BACK = "#cc3311", "held back"
 
 LABELS = {
@@ -41,7 +44,7 @@ def write_evaluation(
     data: str,
     context: str,
 ) -> None:
-    """Write `metrics.json`, `figures/` and `report.html` into a folder.
+    """Write `FILES` into a folder: metrics, figures and a page.
 
     `examples` are forecasts of some of the series at many times.
     """
