@@ -136,6 +136,7 @@ def train(
     json
         Print JSON for programs.
     """
+    from lupi.data.outliers import find_outliers
     from lupi.data.reading import read_series
     from lupi.forecasting import Forecaster, forecaster_settings
     from lupi.forecasting.finished import read_finished
@@ -151,6 +152,8 @@ def train(
         raise UserError(str(error) if config is None else f"{config}: {error}") from None
     refuse_overwriting(out, file)
     series = read_series(file, **columns.as_arguments())
+    for outlier in find_outliers(series):
+        print(f"lupi: {outlier}", file=sys.stderr)
     finished = read_finished(out, series, complete, seed=seed)
     if finished is not None:
         print(
