@@ -1,6 +1,7 @@
 """NetCDF files as Datasets, whatever their calendar and with what they mean by nothing."""
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -41,13 +42,11 @@ def open_netcdf(path: Path, engine: str, wanted: Sequence[str] = ()) -> Any:
     others = [str(name) for name in raw.variables if _calendar(raw[name]) not in CALENDARS]
     if not others:
         return xr.decode_cf(raw, decode_timedelta=False)
-    try:
-        import cftime  # noqa: F401
-    except ImportError:
+    if find_spec("cftime") is None:
         raise CalendarError(
             f"the times {others[0]!r} are dates of the calendar {_calendar(raw[others[0]])!r}, "
             "which `cftime` reads: install it (pip install cftime), or save the times as numbers."
-        ) from None
+        )
     decoded = xr.decode_cf(raw, decode_timedelta=False)
     return decoded.assign_coords({name: _usual(decoded[name]) for name in others})
 

@@ -147,7 +147,7 @@ def _from_arrow(table: Any) -> Any:
         zone = getattr(field.type, "tz", None)
         try:
             if zone is not None:
-                pa.lib.string_to_tzinfo(zone)
+                pa.scalar(0, field.type).as_py()
         except (pa.ArrowException, KeyError, ValueError, OSError):
             raise UnreadableError(
                 f"expected dates of a timezone that is known here, got {zone!r}: write dates in "
@@ -370,8 +370,9 @@ def _array(values: Any) -> Any:
 
     if isinstance(values, np.ma.MaskedArray):
         # Not as numbers: whole ones stay so, beside those that are not there.
-        values = np.where(np.ma.getmaskarray(values), None, values.data.astype(object))
-        return pd.Series(values).array if values.ndim == 1 else values
+        objects = values.data.astype(object)
+        objects[np.ma.getmaskarray(values)] = None
+        return pd.Series(objects).array if objects.ndim == 1 else objects
     if isinstance(values, list | tuple):
         return pd.Series(values).array
     values = np.asarray(values)
