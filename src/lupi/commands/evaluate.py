@@ -4,7 +4,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from lupi.commands.options import Json, show
+from lupi.commands.options import Json, Whole, show
+from lupi.errors import check_seed
 
 
 def evaluate(
@@ -14,7 +15,7 @@ def evaluate(
     *,
     out: Path = Path("evaluation"),
     context: str = "5:9",
-    seed: int = 0,
+    seed: Whole = 0,
     window: str | None = None,
     json: Json = False,
 ) -> None:
@@ -51,6 +52,7 @@ def evaluate(
     from lupi.report.evaluation import LABELS, as_dictionaries, compared, write_evaluation
 
     read_context(context)  # before anything is loaded
+    check_seed(seed)
     forecaster = load(model)
     columns, there = forecaster.columns, column_names(file)
     table = read_series(

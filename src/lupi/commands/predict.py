@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from lupi.commands.options import Json, refuse_overwriting, show
+from lupi.commands.options import Json, Whole, refuse_overwriting, show
 from lupi.commands.times import read_times
 from lupi.errors import UserError
 
@@ -20,8 +20,8 @@ def predict(
     times: str | None = None,
     coverage: float = 0.9,
     quantiles: str | None = None,
-    samples: int = 64,
-    seed: int = 0,
+    samples: Whole = 64,
+    seed: Whole = 0,
     plot: Path | None = None,
     systems: Path | None = None,
     known: dict[str, str] | None = None,
@@ -107,6 +107,8 @@ def predict(
     if plot is not None:
         forecast.plot(coverage=coverage).savefig(plot)
         result["picture"] = str(plot)
+    if forecast.warnings and json:
+        result["warnings"] = forecast.warnings
     if forecast.strangers:
         result["unlike_the_training_data"] = forecast.strangers
     show(result, as_json=json)
@@ -123,15 +125,8 @@ def _describe(forecast, coverage: float) -> None:
     from rich.console import Console
 
     console = Console(width=None, soft_wrap=True)
-    beyond = int((forecast.spans > 1 + 1e-6).sum())
-    if beyond:
-        console.print(
-            f"\n{beyond} of {len(forecast.times)} times lie beyond the time of the training data, "
-            f"by up to {forecast.spans.max() - 1:.2g} times its span: nothing was ever seen there, "
-            "and intervals only say that it is uncertain.",
-            highlight=False,
-            style="yellow",
-        )
+    for warning in forecast.warnings:
+        console.print(f"\n{_sentence(warning)}", highlight=False, markup=False, style="yellow")
     if forecast.privileged is not None:
         console.print(f"\nFound of each run, with its {coverage:.0%} interval:")
         lower, upper = forecast.privileged.interval(coverage=coverage)
@@ -154,6 +149,10 @@ def _describe(forecast, coverage: float) -> None:
             markup=False,
             style="yellow",
         )
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def _value(text: str) -> float | str:

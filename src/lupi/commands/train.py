@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from lupi.commands.options import GOES_ON, ColumnOptions, Json, refuse_overwriting, show
+from lupi.commands.options import GOES_ON, ColumnOptions, Json, Whole, refuse_overwriting, show
 from lupi.commands.out_of_fold import show_out_of_fold
-from lupi.errors import UserError
+from lupi.errors import UserError, check_seed
 
-Pair = Annotated[tuple[int, int], Parameter(negative="")]
+Pair = Annotated[tuple[Whole, Whole], Parameter(negative="")]
 
 
 @dataclass(frozen=True)
@@ -44,16 +44,16 @@ class TrainOptions:
         Random forecasts of each run held out, each time.
     """
 
-    epochs: int | None = None
+    epochs: Whole | None = None
     learning_rate: float | None = None
-    batch_size: int | None = None
+    batch_size: Whole | None = None
     context_sizes: Pair | None = None
     target_sizes: Pair | None = None
     decay: bool | None = None
     max_gradient: float | None = None
     keep_best: bool | None = None
-    validations: int | None = None
-    validation_draws: int | None = None
+    validations: Whole | None = None
+    validation_draws: Whole | None = None
 
 
 @Parameter(name="*")
@@ -84,7 +84,7 @@ class SettingOptions:
     train: TrainOptions | None = None
     process: dict[str, str] | None = None
     inference: str | None = None
-    members: int | None = None
+    members: Whole | None = None
     blend: bool | None = None
     validation_share: float | None = None
 
@@ -108,7 +108,7 @@ def train(
     columns: ColumnOptions,
     out: Path,
     model: str | None = None,
-    seed: int = 0,
+    seed: Whole = 0,
     preset: Literal["default", "paper"] = "default",
     config: Path | None = None,
     settings: SettingOptions | None = None,
@@ -150,6 +150,7 @@ def train(
         complete = forecaster_settings(preset, **chosen)
     except UserError as error:
         raise UserError(str(error) if config is None else f"{config}: {error}") from None
+    check_seed(seed)
     refuse_overwriting(out, file)
     series = read_series(file, **columns.as_arguments())
     for outlier in find_outliers(series):
@@ -201,8 +202,13 @@ def _read_config(path: Path) -> dict[str, Any]:
         raise UserError(f"expected a TOML file at {path}, found none: check --config.")
     try:
         content = tomllib.loads(path.read_text())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # also a whole number of thousands of digits
         raise UserError(f"{path} is no TOML file: {error}.") from None
+    except RecursionError:
+        raise UserError(
+            f"{path}: expected settings in tables [process] and [train], got values nested without "
+            "end."
+        ) from None
     for name in TABLES:
         if not isinstance(content.get(name, {}), dict):
             raise UserError(f"{path}: expected a table [{name}], got {content[name]!r:.40}.")

@@ -109,7 +109,7 @@ class Normalisation(BaseModel):
         if known is None:
             return None
         times, values = known.arrays(self.num_knots)
-        values = (values - np.array(self.known_mean)) / np.array(self.known_scale)
+        values = _held((values - np.array(self.known_mean)) / np.array(self.known_scale))
         ts = self.to_model_times(times, origins[:, None])
         return Inputs(ts.astype(np.float32), values.astype(np.float32))
 

@@ -113,8 +113,12 @@ def parse_numbers(column: Any) -> Numbers:
     return Numbers(finite.values, [complaint, *finite.complaints])
 
 
-def parse_times(column: Any) -> Times:
-    """Numbers, dates, durations (in seconds), or text that reads as numbers or as ISO dates."""
+def parse_times(column: Any, *, zones: bool = False) -> Times:
+    """Numbers, dates, durations (in seconds), or text that reads as numbers or as ISO dates.
+
+    `zones` takes text with several offsets from UTC, as before and after the clocks change; the
+    timezone is then that of the first.
+    """
     import pandas as pd
 
     original, column = column, _plain(column)
@@ -128,10 +132,10 @@ def parse_times(column: Any) -> Times:
     if pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_complex_dtype(dtype):
         numbers = parse_numbers(column)
         return Times(numbers.values, [*numbers.complaints, *_inexact(original, numbers.values)])
-    return _times_in_text(column)
+    return _times_in_text(column, zones)
 
 
-def _times_in_text(column: Any) -> Times:
+def _times_in_text(column: Any, several_zones: bool) -> Times:
     import pandas as pd
 
     there = column.notna()
@@ -157,6 +161,8 @@ def _times_in_text(column: Any) -> Times:
     zones = _offsets(text)
     first = zones[readable].iloc[0]
     other = readable & (zones != first).to_numpy()
+    if several_zones:
+        other &= ((zones == "") != (first == "")).to_numpy()
     named = f"the offset {first} of the first row" if first else "no timezone, as the first row"
     complaints = [
         Complaint(not_dates, "a date such as 2024-01-31 or 2024-01-31T12:00:00", "correct it"),
