@@ -196,19 +196,35 @@ def _show(out: Path, provenance: dict[str, Any], json: bool) -> None:
 
 TABLES = ("process", "train")
 
+LARGEST_CONFIG, DEEPEST = 16_384, 5
+"""Bytes of a file of settings, and tables within tables."""
+
 
 def _read_config(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise UserError(f"expected a TOML file at {path}, found none: check --config.")
+    nested = UserError(
+        f"{path}: expected settings in tables [process] and [train], got values nested without end."
+    )
+    size = path.stat().st_size
+    if size > LARGEST_CONFIG:  # a key of very many parts takes minutes to be read
+        raise UserError(
+            f"{path}: expected a file of settings of up to {LARGEST_CONFIG:,} bytes, got {size:,}."
+        )
     try:
-        content = tomllib.loads(path.read_text())
+        content = tomllib.loads(path.read_text("utf-8-sig"))
     except ValueError as error:  # also a whole number of thousands of digits
         raise UserError(f"{path} is no TOML file: {error}.") from None
     except RecursionError:
-        raise UserError(
-            f"{path}: expected settings in tables [process] and [train], got values nested without "
-            "end."
-        ) from None
+        raise nested from None
+    level: list[Any] = [content]
+    for _ in range(DEEPEST):
+        tables = [list(one.values() if isinstance(one, dict) else one) for one in level]
+        level = [one for some in tables for one in some if isinstance(one, dict | list)]
+    if level:
+        raise nested
+    if "preset" in content:
+        raise UserError(f"{path}: a preset is chosen with --preset: leave it out of the file.")
     for name in TABLES:
         if not isinstance(content.get(name, {}), dict):
             raise UserError(f"{path}: expected a table [{name}], got {content[name]!r:.40}.")

@@ -27,14 +27,14 @@ from lupi.prediction import (
     predict_in_parts,
 )
 
-NUMBERS_AT_ONCE = 2**20
+NUMBERS_AT_ONCE = 2**18
 """Samples, or observations, times times, of one series that are computed together; of more times
 some after the others."""
 
 FEWEST_TIMES = 16
 """That are computed together, however many samples there are."""
 
-BYTES_KEPT, BYTES_AT_WORK = 24, 120
+BYTES_KEPT, BYTES_AT_WORK = 32, 160
 """Of each number of a forecast, with what is computed from it later, and of each that is computed
 at the same time; as measured."""
 
@@ -89,9 +89,10 @@ def answer_question(
         room, horizon = padded_size(length, SMALLEST_CONTEXT), horizon_of(np.maximum(times, 0.0))
         fitting = NUMBERS_AT_ONCE // (size * max(drawn, room))
         at_once = max(FEWEST_TIMES, 1 << max(fitting, 1).bit_length() - 1)
+        # The last of several parts has as much room as the others: nothing is compiled for it.
+        number = min(at_once, padded_size(len(times), SMALLEST_TIMES))
         for start in range(0, len(times), at_once):
             some = slice(start, min(start + at_once, len(times)))
-            number = padded_size(some.stop - start, min(SMALLEST_TIMES, at_once))
             groups[room, number, horizon].append(_Some(i, some))
 
     shape = (num_samples, int(ends[-1]), size)
