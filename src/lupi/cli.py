@@ -8,6 +8,7 @@ from cyclopts import App, CycloptsError
 
 from lupi import __version__
 from lupi._machinery.environment import compile_small_loops
+from lupi._machinery.pipes import silent_when_closed
 from lupi.errors import UserError, settings_problem
 
 EXIT_USER, EXIT_INTERRUPTED = 2, 130
@@ -41,6 +42,11 @@ app.register_install_completion_command(
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a user's mistake ends with one message and exit code 2."""
     compile_small_loops()
+    with silent_when_closed():
+        _run(arguments)
+
+
+def _run(arguments: list[str] | None) -> None:
     try:
         app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except UserError as error:
