@@ -9,7 +9,7 @@ from pathlib import Path
 from lupi.errors import UserError
 
 
-def check_memory(needed: float, what: str, remedy: str) -> None:
+def check_memory(needed: int, what: str, remedy: str) -> None:
     """Raise if something would take more bytes than there are, before it is begun.
 
     What begins all the same is ended by the system, without a word.
