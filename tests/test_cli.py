@@ -26,9 +26,9 @@ def run(*arguments) -> subprocess.CompletedProcess:
         ),
         (["reproduce", "--models", "gp"], "unknown model 'gp': expected one of nopi, lupi"),
         (["models", "lupy"], "unknown model 'lupy'.*Did you mean 'lupi'"),
-        (["reproduce", "--seeds", "0"], "--seeds must be at least 1, got 0"),
-        (["reproduce", "--epochs", "-3"], "--epochs must be at least 1, got -3"),
-        (["reproduce", "--seeds", "many"], '--seeds: unable to convert "many" into int'),
+        (["reproduce", "--seeds", "0"], "--seeds must be a whole number from 1 .*, got 0"),
+        (["reproduce", "--epochs", "-3"], "--epochs must be a whole number from 1 .*, got -3"),
+        (["reproduce", "--seeds", "many"], "--seeds: expected a whole number, got 'many'"),
         (["reproduce", "--colour", "red"], "Unknown option: --colour"),
         (
             ["reproduce", "--experiments"],

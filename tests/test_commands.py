@@ -90,6 +90,8 @@ def test_predict_writes_a_forecast_and_a_picture(folder, capsys):
     main(["predict", *arguments, *files, "--json"])
     printed = json.loads(capsys.readouterr().out)
     printed.pop("unlike_the_training_data", None)  # after two epochs anything may be
+    (warning,) = printed.pop("warnings")
+    assert "8 of 50 times lie beyond the time of the training data" in warning
     assert printed == {
         "file": str(out),
         "series": 2,
@@ -252,8 +254,11 @@ def test_predict_without_observations_writes_what_the_model_believes_of_any_run(
     [
         (["simulate", "pendulum", "--out", "a.csv"], "unknown system 'pendulum'"),
         (["simulate", "damping", "--out", "a.xlsx"], "ending in .csv, .parquet, .nc, got 'a.xlsx'"),
-        (["simulate", "damping", "--out", "a.csv", "--points", "1"], "--points must be at least 2"),
-        (["simulate", "damping", "--out", "a.csv", "--noise", "nan"], "--noise must be at least 0"),
+        (
+            ["simulate", "damping", "--out", "a.csv", "--points", "1"],
+            "--points must be a whole number from 2",
+        ),
+        (["simulate", "damping", "--out", "a.csv", "--noise", "nan"], "--noise must be from 0 to"),
         (["predict", "m.lupi", "new.csv", "--out", "new.csv"], "is the file to be read"),
         (["predict", "m.lupi", "new.csv", "--out", "f.csv", "--plot", "f.xyz"], "must end in .png"),
         (["check", "none.csv", "--time", "t", "--observed", "x"], "none.csv"),

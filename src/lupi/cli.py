@@ -10,6 +10,7 @@ from cyclopts import App, CycloptsError
 
 from lupi import __version__
 from lupi._machinery.environment import compile_small_loops
+from lupi._machinery.pipes import silent_when_closed
 from lupi._machinery.stopping import EXIT_STOPPED, stopped_message
 from lupi.errors import UserError, UserNotice, printable, settings_problem
 
@@ -44,6 +45,11 @@ app.register_install_completion_command(
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a user's mistake ends with one message and exit code 2."""
     compile_small_loops()
+    with silent_when_closed():
+        _run(arguments)
+
+
+def _run(arguments: list[str] | None) -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserNotice)

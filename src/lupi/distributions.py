@@ -151,8 +151,11 @@ class AbstractNormalMixture(eqx.Module):
         self, level: float | Sequence[float] | Float[AnyArray, " level"]
     ) -> Float[AnyArray, "*level_and_series time observed"]:
         """The values below which this share of the probability lies; a list gives one each."""
-        levels = np.atleast_1d(np.asarray(level, np.float32))
-        if levels.ndim != 1 or not ((levels > 0) & (levels < 1)).all():
+        try:
+            levels = np.atleast_1d(np.asarray(level, np.float32))
+        except (TypeError, ValueError):
+            levels = np.zeros(0)
+        if levels.ndim != 1 or levels.size == 0 or not ((levels > 0) & (levels < 1)).all():
             raise UserError(
                 f"quantile levels must be numbers between 0 and 1, one or a list, got {level}."
             )
@@ -164,7 +167,7 @@ class AbstractNormalMixture(eqx.Module):
         self, *, coverage: float = 0.9
     ) -> tuple[Float[AnyArray, "*series time observed"], Float[AnyArray, "*series time observed"]]:
         """The lower and upper ends of the central interval with this share of the probability."""
-        if not 0 < coverage < 1:
+        if not isinstance(coverage, int | float | np.number) or not 0 < coverage < 1:
             raise UserError(f"coverage must be between 0 and 1, got {coverage}: try 0.9.")
         lower, upper = self.quantile([(1 - coverage) / 2, (1 + coverage) / 2])
         return lower, upper

@@ -1,8 +1,13 @@
 """The one error that is a user's to mend, and what a user is to notice."""
 
 import difflib
+import operator
 from collections.abc import Iterable
+from typing import Any
 from unicodedata import category
+
+MOST_SEEDS = 2**32
+"""Seeds are below; larger ones would mean the same as others."""
 
 
 class UserError(ValueError):
@@ -33,9 +38,35 @@ def check_name(kind: str, name: str, allowed: Iterable[str]) -> None:
     allowed = tuple(allowed)
     if name in allowed:
         return
-    close = difflib.get_close_matches(name, allowed, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(str(name), allowed, n=1, cutoff=0.5)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     raise UserError(f"unknown {kind} {name!r}: expected one of {', '.join(allowed)}.{hint}")
+
+
+def check_whole(name: str, number: Any, *, least: int = 0, most: int = 2**31 - 1) -> int:
+    """The number, if it is whole and within these bounds; nothing is rounded."""
+    try:
+        whole = None if isinstance(number, bool) else operator.index(number)
+    except TypeError:
+        whole = None
+    if whole is None or not least <= whole <= most:
+        raise UserError(
+            f"{name} must be a whole number from {least} to {most}, got {_brief(number)}."
+        )
+    return whole
+
+
+def check_seed(seed: Any) -> int:
+    """The seed, if it is one."""
+    return check_whole("the seed", seed, most=MOST_SEEDS - 1)
+
+
+def _brief(value: Any) -> str:
+    """A value in a few words; of a number too long to be written its type."""
+    try:
+        return f"{value!r:.40}"
+    except ValueError:
+        return f"a very long {type(value).__name__}"
 
 
 def settings_problem(error: BaseException | None) -> str | None:
@@ -45,6 +76,6 @@ def settings_problem(error: BaseException | None) -> str | None:
     lines = []
     for problem in error.errors():  # pyright: ignore[reportAttributeAccessIssue]
         name = ".".join(str(part) for part in problem["loc"] if part != "nullable")
-        arrived = f", got {problem['input']!r}" if problem["type"] != "missing" else ""
+        arrived = f", got {_brief(problem['input'])}" if problem["type"] != "missing" else ""
         lines.append(f"setting {name}: {problem['msg']}{arrived}")
     return "; ".join(lines) + "."

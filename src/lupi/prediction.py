@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Key, PRNGKeyArray
 from lupi._machinery.compilation import compiled, is_traced, padded_size
 from lupi.data import Observations, Task
 from lupi.distributions import AnyArray
-from lupi.errors import UserError
+from lupi.errors import UserError, check_whole
 from lupi.models import AbstractPredictor, AbstractProcess, Findings, Prediction
 
 SMALLEST_CONTEXT, SMALLEST_TIMES, SMALLEST_SAMPLES = 16, 128, 64
@@ -59,8 +59,7 @@ def predict(
     something compiled again.
     """
     check_context(predictor, context)
-    if num_samples < 2:
-        raise UserError(f"num_samples must be at least 2 to give a spread, got {num_samples}.")
+    num_samples = check_whole("num_samples", num_samples, least=2)
     horizon = horizon_of(times)
     if is_traced((predictor, context, times, key)):
         ts = jnp.asarray(times, float)

@@ -372,6 +372,31 @@ def test_whole_numbers_with_gaps_and_decimals_are_numbers():
     np.testing.assert_array_equal(table.values, [[np.nan, 0.5, 1.5], [3, np.nan, np.nan]])
 
 
+def test_the_mask_of_an_array_is_heeded():
+    runs = np.ma.array([7, 7, 8, 8, -1], mask=[0, 0, 0, 0, 1])
+    x = np.ma.array([1.0, -9999.0, 3.0, 4.0, -9999.0], mask=[0, 1, 0, 0, 1])
+    columns = {"run": runs, "t": np.ma.arange(5), "x": x}
+    table = read(columns, observed="x", privileged=())
+    assert table.labels.tolist() == [7, 8]
+    assert table.labels.dtype == np.int64
+    np.testing.assert_array_equal(table.values[:, 0], [1.0, 3.0, 4.0])
+
+
+def test_the_order_of_bytes_does_not_matter():
+    columns = {"run": np.array([1, 1, 2]), "t": np.arange(3), "x": np.arange(3.0)}
+    turned = {name: array.astype(array.dtype.newbyteorder(">")) for name, array in columns.items()}
+    roles = {"observed": "x", "privileged": ()}
+    assert same(read(columns, **roles), read(turned, **roles))
+    assert same(read(columns, **roles), read(pd.DataFrame(turned), **roles))
+
+
+def test_levels_of_an_index_may_have_numbers_for_names():
+    index = pd.MultiIndex.from_product([["a", "b"], [0.0, 1.0]], names=[0, 1])
+    frame = pd.DataFrame({"x": np.arange(4.0)}, index=index)
+    table = read(frame, series="0", time="1", observed="x", privileged=())
+    assert table.labels.tolist() == ["a", "b"]
+
+
 def test_columns_whose_names_are_numbers_or_have_dots_are_found(tmp_path):
     frame = pd.DataFrame({0: [0.0, 1.0], "x.y": [1.0, 2.0]})
     assert read_series(frame, time="0", observed="x.y").times.tolist() == [0, 1]

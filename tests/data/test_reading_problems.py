@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import xarray as xr
 
@@ -99,6 +101,28 @@ class Bad(NamedTuple):
     arguments: dict = {}  # noqa: RUF012
 
 
+def parquet(**changed):
+    def write(folder: Path) -> Path:
+        columns = {name: pa.array(values) for name, values in good_frame().items()}
+        pq.write_table(pa.table(columns | changed), folder / "runs.parquet")
+        return folder / "runs.parquet"
+
+    return write
+
+
+def levels(folder: Path) -> pd.DataFrame:
+    return good_frame().set_axis(pd.MultiIndex.from_product([["a"], list("rtxyk")]), axis=1)
+
+
+SEVERAL = {
+    "lists": pa.array([[1.0, 2.0]] * 4),
+    "structs": pa.array([{"mean": 1.0}] * 4),
+    "bytes": pa.array([b"\xff\x00"] * 4),
+    "maps": pa.array([[("a", 1)]] * 4, pa.map_(pa.string(), pa.int64())),
+}
+RECORDS = np.zeros(4, [("mean", float)])
+MARS = pa.array([0, 1, 2, 3], pa.timestamp("us", "Mars/Phobos"))
+LATE = f"run,t,x,y,k\na,{2**53},1,,7\na,{2**53 + 1},,2,7\nb,0,3,4,8\nb,1,5,6,8\n"
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 
 TABLE = [
@@ -164,7 +188,6 @@ TABLE = [
         {"privileged": ["x"]},
     ),
     Bad("no observed column", csv(GOOD), r"at least one observed column", {"observed": []}),
-    Bad("min_points", csv(GOOD), r"min_points to be at least 1, got 0", {"min_points": 0}),
     # Text and kinds
     Bad(
         "text for a number",
@@ -254,7 +277,7 @@ TABLE = [
         frame(t=[pd.Timestamp("2024", tz="UTC"), pd.Timestamp("2025", tz="Asia/Tokyo")] * 2),
         r"row 2: expected dates of one timezone",
     ),
-    Bad("huge whole times", frame(t=[2**60, 2**60 + 1] * 2), r"'t'.*row 1: expected times up to"),
+    Bad("huge whole times", frame(t=[2**60, 2**60 + 1] * 2), r"'t'.*row 1: expected times below"),
     # Privileged
     Bad(
         "privileged changes",
@@ -308,6 +331,37 @@ TABLE = [
     Bad("empty observed", frame(x=[np.nan] * 4), r"column 'x': expected a value in some row"),
     Bad("constant privileged", frame(k=[3.0] * 4), r"column 'k': .*got 3\.0 in every series"),
     Bad("empty privileged", frame(k=[None] * 4), r"column 'k': expected a value in some series"),
+    # More than one value in a row, and what is none
+    *(
+        Bad(
+            f"{kind} in Parquet as {column}",
+            parquet(**{column: values}),
+            rf"runs\.parquet, column '{column}', row 1: expected one value in each row",
+        )
+        for column in ("run", "t", "x", "k")
+        for kind, values in SEVERAL.items()
+    ),
+    Bad("labels that are lists", frame(run=[[1], [1], [2], [2]]), r"'run', row 1: .*got \[1\]"),
+    Bad("labels that are bytes", frame(run=[b"a", b"a", b"b", b"b"]), r"'run', row 1: .*got b'a'"),
+    Bad("records", lambda f: dict(good_frame()) | {"x": RECORDS}, r"'x', row 1: .*one value in"),
+    Bad("ragged times", frame(t=[[0], [0, 1], [0], [1]]), r"'t', row 1: .*one value in each row"),
+    Bad("unknown timezone", parquet(t=MARS), r"column 't': .*a timezone that is known here.*Mars"),
+    Bad("two levels of names", levels, r"expected one name for each column, got 2 \(a MultiIndex"),
+    # Numbers that arithmetic cannot hold
+    Bad(
+        "values times 1e200", frame(x=np.arange(4) * 1e200), r"'x'.*row 2: .*to 1e\+100, got 1e\+2"
+    ),
+    Bad("one outlier of 1e300", csv(GOOD.replace("b,1,4", "b,1,1e300")), r"row 4.*got '1e300'"),
+    Bad(
+        "a span of 1e308", frame(t=[-1e308, 1e308, 0.0, 1.0]), r"column 't'.*row 1: .*got -1e\+308"
+    ),
+    Bad("a span of 1e-200", frame(x=np.arange(4) * 1e-200), r"'x': expected values that differ by"),
+    Bad("huge whole numbers", frame(x=[1, 2, 3, 10**400]), r"column 'x'.*row 4: .*a finite number"),
+    Bad(
+        "whole times beyond 2**53",
+        csv(LATE),
+        r"'t', series 'a', row 1: expected times below 2\*\*53",
+    ),
     # Datasets, arrays and other things
     Bad("three dimensions", stations, r"along series and time, got .*x \(run, t, station\)"),
     Bad("two lengths", two_lengths, r"columns of one length, got the shapes run \(3,\), t \(2,\)"),

@@ -228,3 +228,16 @@ def test_an_evaluation_counts_from_where_the_runs_began(by_run):
         | dict.fromkeys([f"r{i}" for i in range(1, 10)], RUNS["t"][:1].tolist()),
     )
     np.testing.assert_array_equal(forecast["r0"].mean, expected["r0"].mean)
+
+
+def test_times_across_a_change_of_the_clock_may_be_written_in_any_way(by_year):
+    """At 3:00 on 27 October 2013 it is 2:00 once more in Berlin."""
+    new = ALONE.assign(t=ALONE["t"] - 100 * DAY, began=ALONE["began"] - 100 * DAY)
+    hours = pd.date_range("2013-10-27 00:00", periods=6, freq="h", tz="Europe/Berlin")
+    expected = by_year.predict(new, hours.tz_convert("UTC")).mean
+    for times in (hours, list(hours), [hour.isoformat() for hour in hours]):
+        np.testing.assert_array_equal(by_year.predict(new, times).mean, expected)
+    # Without an offset the hour that comes twice is the first, and one that does not exist is the
+    # next that does.
+    unclear = by_year.predict(new, ["2013-10-27T02:30"]).times
+    assert unclear[0] == pd.Timestamp("2013-10-27T02:30+02:00")

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -146,3 +147,14 @@ def test_data_are_simulated_where_there_is_no_fcntl(tmp_path):
     arguments = ["simulate", "damping", "--out", str(path), "--series", "3", "--points", "5"]
     run(FAKE_WINDOWS + f"from lupi.cli import main; main({arguments!r})")
     assert len(path.read_text().splitlines()) == 1 + 3 * 5
+
+
+def test_workers_of_a_user_without_a_home_keep_nothing_compiled(monkeypatch):
+    def unknown(*_):
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", unknown)
+    assert "JAX_COMPILATION_CACHE_DIR" not in worker_environment({})
+    somewhere = {"XDG_CACHE_HOME": "/somewhere"}
+    folder = str(Path("/somewhere/lupi/compiled"))
+    assert worker_environment(somewhere)["JAX_COMPILATION_CACHE_DIR"] == folder

@@ -12,6 +12,8 @@ import equinox as eqx
 import jax
 from jax.core import Tracer
 
+from lupi._machinery.forks import check_not_forked
+
 OPTIMISED: dict[str, bool | int] = {"xla_backend_optimization_level": 1}
 """For what runs for long. XLA's own default, level 3, compiles a third longer to code that is no
 faster here."""
@@ -38,6 +40,7 @@ def compiled(function: Callable, *, brief: bool) -> Callable:
     def call(*arguments):
         if is_traced(arguments):
             return function(*arguments)
+        check_not_forked()
         try:
             return jitted(*arguments)
         except ValueError as error:  # JAX refuses options inside another compiled function

@@ -39,19 +39,26 @@ def worker_environment(environment: Mapping[str, str] = os.environ) -> dict[str,
         "NPROC": "1",
         "XLA_FLAGS": flags,
         "OMP_NUM_THREADS": "1",
-        # Compiled once, used by all workers and by the next command. Functions with error
-        # callbacks, diffrax's, cannot be kept: a failing simulation gives NaN instead, and
-        # `simulate` says so.
-        "JAX_COMPILATION_CACHE_DIR": environment.get(
-            "JAX_COMPILATION_CACHE_DIR", str(_cache_folder(environment))
-        ),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        # Functions with error callbacks, diffrax's, cannot be kept: a failing simulation gives NaN
+        # instead, and `simulate` says so.
         "EQX_ON_ERROR": "nan",
     }
+    # Compiled once, used by all workers and by the next command.
+    cache = environment.get("JAX_COMPILATION_CACHE_DIR", _cache_folder(environment))
+    if cache is not None:
+        chosen |= {
+            "JAX_COMPILATION_CACHE_DIR": str(cache),
+            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        }
     compile_small_loops(chosen)
     return chosen
 
 
-def _cache_folder(environment: Mapping[str, str]) -> Path:
+def _cache_folder(environment: Mapping[str, str]) -> Path | None:
+    """Where this user keeps what can be made again; none where there is no home, as in containers
+    that run as a user whom the system does not know."""
     base = environment.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "lupi" / "compiled"
+    try:
+        return (Path(base) if base else Path.home() / ".cache") / "lupi" / "compiled"
+    except RuntimeError:
+        return None

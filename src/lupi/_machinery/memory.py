@@ -1,8 +1,59 @@
-"""Keeping workers small."""
+"""Keeping within the memory there is."""
 
 import ctypes
 import gc
+import os
 import sys
+from pathlib import Path
+
+from lupi.errors import UserError
+
+
+def check_memory(needed: int, what: str, remedy: str) -> None:
+    """Raise if something would take more bytes than there are, before it is begun.
+
+    What begins all the same is ended by the system, without a word.
+    """
+    free = available_memory()
+    if free is not None and needed > free:
+        raise UserError(
+            f"{what} would take about {needed / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB "
+            f"are free: {remedy}."
+        )
+
+
+def available_memory() -> int | None:
+    """Bytes that this process can still take, as far as the system says."""
+    found = [bytes_ for bytes_ in (_of_machine(), *_of_container()) if bytes_ is not None]
+    return min(found, default=None)
+
+
+def _of_machine() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        (line,) = (line for line in lines if line.startswith("MemAvailable:"))
+        return int(line.split()[1]) * 1024
+    except (OSError, ValueError):
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # not on Windows
+        return None
+
+
+def _of_container() -> list[int]:
+    """What is left below the limit of a container, where there is one."""
+    found = []
+    for limit, used in (
+        ("memory.max", "memory.current"),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+    ):
+        try:
+            numbers = [int((Path("/sys/fs/cgroup") / name).read_text()) for name in (limit, used)]
+        except (OSError, ValueError):  # another version of them, or no limit ("max")
+            continue
+        found.append(max(numbers[0] - numbers[1], 0))
+    return found
 
 
 def give_back_memory() -> None:

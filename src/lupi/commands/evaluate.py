@@ -4,8 +4,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from lupi.commands.options import Json, show
+from lupi.commands.options import Json, Whole, show
 from lupi.commands.outputs import Overwrite, check_files
+from lupi.errors import check_seed
 
 
 def evaluate(
@@ -15,7 +16,7 @@ def evaluate(
     *,
     out: Path = Path("evaluation"),
     context: str = "5:9",
-    seed: int = 0,
+    seed: Whole = 0,
     window: str | None = None,
     overwrite: Overwrite = False,
     json: Json = False,
@@ -55,6 +56,7 @@ def evaluate(
     from lupi.report.evaluation import FILES, LABELS, as_dictionaries, compared, write_evaluation
 
     read_context(context)  # before anything is loaded
+    check_seed(seed)
     check_files(
         reads=[("the model", model), ("the table", file)],
         writes=[("--out", out / name) for name in FILES],

@@ -8,6 +8,17 @@ from cyclopts import Parameter
 
 from lupi.errors import UserError, printable
 
+
+def _whole(_kind: type, tokens: Any) -> int:
+    """A whole number; cyclopts would round."""
+    text = tokens[0].value
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"expected a whole number, got {text!r:.40}.") from None
+
+
+Whole = Annotated[int, Parameter(converter=_whole)]
 Names = Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")]
 Json = Annotated[bool, Parameter(name="--json", negative="")]
 

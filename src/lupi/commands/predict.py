@@ -4,7 +4,7 @@ import io
 import sys
 from pathlib import Path
 
-from lupi.commands.options import Json, show
+from lupi.commands.options import Json, Whole, show
 from lupi.commands.outputs import Overwrite, check_files
 from lupi.commands.times import read_times
 from lupi.errors import UserError
@@ -22,8 +22,8 @@ def predict(
     times: str | None = None,
     coverage: float = 0.9,
     quantiles: str | None = None,
-    samples: int = 64,
-    seed: int = 0,
+    samples: Whole = 64,
+    seed: Whole = 0,
     plot: Path | None = None,
     systems: Path | None = None,
     known: dict[str, str] | None = None,
@@ -117,6 +117,8 @@ def predict(
         forecast.plot(coverage=coverage).savefig(picture, format=plot.suffix[1:].lower())
         write_atomically(plot, picture.getvalue())
         result["picture"] = str(plot)
+    if forecast.warnings and json:
+        result["warnings"] = forecast.warnings
     if forecast.strangers:
         result["unlike_the_training_data"] = forecast.strangers
     show(result, as_json=json)
@@ -133,15 +135,8 @@ def _describe(forecast, coverage: float) -> None:
     from rich.console import Console
 
     console = Console(width=None, soft_wrap=True)
-    beyond = int((forecast.spans > 1 + 1e-6).sum())
-    if beyond:
-        console.print(
-            f"\n{beyond} of {len(forecast.times)} times lie beyond the time of the training data, "
-            f"by up to {forecast.spans.max() - 1:.2g} times its span: nothing was ever seen there, "
-            "and intervals only say that it is uncertain.",
-            highlight=False,
-            style="yellow",
-        )
+    for warning in forecast.warnings:
+        console.print(f"\n{_sentence(warning)}", highlight=False, markup=False, style="yellow")
     if forecast.privileged is not None:
         console.print(f"\nFound of each run, with its {coverage:.0%} interval:")
         lower, upper = forecast.privileged.interval(coverage=coverage)
@@ -164,6 +159,10 @@ def _describe(forecast, coverage: float) -> None:
             markup=False,
             style="yellow",
         )
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def _value(text: str) -> float | str:

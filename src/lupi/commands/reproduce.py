@@ -6,21 +6,21 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from lupi._machinery.stopping import told_if_stopped
-from lupi.commands.options import GOES_ON, Names, split_names
-from lupi.errors import UserError, check_name
+from lupi.commands.options import GOES_ON, Names, Whole, split_names
+from lupi.errors import UserError, check_name, check_whole
 
 
 def reproduce(
     *,
     experiments: Names | None = None,
     models: Names | None = None,
-    seeds: int = 3,
-    epochs: int | None = None,
+    seeds: Whole = 3,
+    epochs: Whole | None = None,
     out: Path | None = None,
     preset: str = "paper",
     noise: float = 0.0,
     quick: Annotated[bool, Parameter(negative="")] = False,
-    workers: int | None = None,
+    workers: Whole | None = None,
 ) -> None:
     """Reproduce the paper: Table 1, its claims and its figures.
 
@@ -51,8 +51,8 @@ def reproduce(
         Runs at the same time. Default: one for each core.
     """
     for name, value in (("seeds", seeds), ("epochs", epochs), ("workers", workers)):
-        if value is not None and value < 1:
-            raise UserError(f"--{name} must be at least 1, got {value}: give a higher number.")
+        if value is not None:
+            check_whole(f"--{name}", value, least=1)
     from rich.console import Console
 
     from lupi import experiments as stage

@@ -5,9 +5,12 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lupi.commands.options import Json, show
+from lupi.commands.options import Json, Whole, show
 from lupi.commands.outputs import Overwrite, check_files
-from lupi.errors import UserError
+from lupi.errors import UserError, check_name, check_seed, check_whole
+
+MOST_NOISE = 1e6
+"""Beyond it there is nothing but noise."""
 
 
 def simulate(
@@ -15,11 +18,11 @@ def simulate(
     /,
     *,
     out: Path,
-    series: int = 500,
-    points: int = 51,
+    series: Whole = 500,
+    points: Whole = 51,
     noise: float = 0.0,
     irregular: Annotated[bool, Parameter(negative="")] = False,
-    seed: int = 0,
+    seed: Whole = 0,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
@@ -49,9 +52,11 @@ def simulate(
     json
         Print JSON for programs.
     """
-    for name, value, least in (("series", series, 1), ("points", points, 2), ("noise", noise, 0)):
-        if not least <= value < float("inf"):
-            raise UserError(f"--{name} must be at least {least}, got {value}.")
+    check_whole("--series", series, least=1)
+    check_whole("--points", points, least=2)
+    check_seed(seed)
+    if not 0 <= noise <= MOST_NOISE:
+        raise UserError(f"--noise must be from 0 to {MOST_NOISE:g}, got {noise}.")
     from lupi.data.writing import check_suffix, write_table
 
     check_suffix(out)
@@ -59,7 +64,6 @@ def simulate(
     import jax
 
     from lupi.data.generation import simulate_table
-    from lupi.errors import check_name
     from lupi.experiments.experiment import Simulation
     from lupi.experiments.paper import EXPERIMENTS
 

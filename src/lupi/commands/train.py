@@ -10,12 +10,12 @@ from cyclopts import Parameter
 
 from lupi._machinery.files import locked, target_of
 from lupi._machinery.stopping import told_if_stopped
-from lupi.commands.options import GOES_ON, NOTHING_SAVED, ColumnOptions, Json, show
+from lupi.commands.options import GOES_ON, NOTHING_SAVED, ColumnOptions, Json, Whole, show
 from lupi.commands.out_of_fold import show_out_of_fold
 from lupi.commands.outputs import Overwrite, check_files, refuse_existing
-from lupi.errors import UserError
+from lupi.errors import UserError, check_seed
 
-Pair = Annotated[tuple[int, int], Parameter(negative="")]
+Pair = Annotated[tuple[Whole, Whole], Parameter(negative="")]
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,16 @@ class TrainOptions:
         Random forecasts of each run held out, each time.
     """
 
-    epochs: int | None = None
+    epochs: Whole | None = None
     learning_rate: float | None = None
-    batch_size: int | None = None
+    batch_size: Whole | None = None
     context_sizes: Pair | None = None
     target_sizes: Pair | None = None
     decay: bool | None = None
     max_gradient: float | None = None
     keep_best: bool | None = None
-    validations: int | None = None
-    validation_draws: int | None = None
+    validations: Whole | None = None
+    validation_draws: Whole | None = None
 
 
 @Parameter(name="*")
@@ -87,7 +87,7 @@ class SettingOptions:
     train: TrainOptions | None = None
     process: dict[str, str] | None = None
     inference: str | None = None
-    members: int | None = None
+    members: Whole | None = None
     blend: bool | None = None
     validation_share: float | None = None
 
@@ -111,7 +111,7 @@ def train(
     columns: ColumnOptions,
     out: Path,
     model: str | None = None,
-    seed: int = 0,
+    seed: Whole = 0,
     preset: Literal["default", "paper"] = "default",
     config: Path | None = None,
     settings: SettingOptions | None = None,
@@ -142,6 +142,7 @@ def train(
     json
         Print JSON for programs.
     """
+    from lupi.data.outliers import find_outliers
     from lupi.data.reading import read_series
     from lupi.forecasting import Forecaster, forecaster_settings
     from lupi.forecasting.finished import read_same
@@ -155,6 +156,7 @@ def train(
         complete = forecaster_settings(preset, **chosen)
     except UserError as error:
         raise UserError(str(error) if config is None else f"{config}: {error}") from None
+    check_seed(seed)
     target = target_of(out)
     checkpoint = target.with_name(f"{target.name}.checkpoint")
     table = [("the table", file), ("--privileged-table", columns.privileged_table)]
@@ -164,6 +166,8 @@ def train(
         overwrite=True,  # what may be written over is seen from what is in it
     )
     series = read_series(file, **columns.as_arguments())
+    for outlier in find_outliers(series):
+        print(f"lupi: {outlier}", file=sys.stderr)
     busy = f"another `lupi train` is writing {out}: wait for it, or give another --out."
     with locked(target.with_name(f".{target.name}.lock"), busy):
         same = read_same(target, series, complete, seed=seed)
@@ -203,14 +207,35 @@ def _show(out: Path, provenance: dict[str, Any], json: bool) -> None:
 
 TABLES = ("process", "train")
 
+LARGEST_CONFIG, DEEPEST = 16_384, 5
+"""Bytes of a file of settings, and tables within tables."""
+
 
 def _read_config(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise UserError(f"expected a TOML file at {path}, found none: check --config.")
+    nested = UserError(
+        f"{path}: expected settings in tables [process] and [train], got values nested without end."
+    )
+    size = path.stat().st_size
+    if size > LARGEST_CONFIG:  # a key of very many parts takes minutes to be read
+        raise UserError(
+            f"{path}: expected a file of settings of up to {LARGEST_CONFIG:,} bytes, got {size:,}."
+        )
     try:
-        content = tomllib.loads(path.read_text())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        content = tomllib.loads(path.read_text("utf-8-sig"))
+    except ValueError as error:  # also a whole number of thousands of digits
         raise UserError(f"{path} is no TOML file: {error}.") from None
+    except RecursionError:
+        raise nested from None
+    level: list[Any] = [content]
+    for _ in range(DEEPEST):
+        tables = [list(one.values() if isinstance(one, dict) else one) for one in level]
+        level = [one for some in tables for one in some if isinstance(one, dict | list)]
+    if level:
+        raise nested
+    if "preset" in content:
+        raise UserError(f"{path}: a preset is chosen with --preset: leave it out of the file.")
     for name in TABLES:
         if not isinstance(content.get(name, {}), dict):
             raise UserError(f"{path}: expected a table [{name}], got {content[name]!r:.40}.")

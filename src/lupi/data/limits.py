@@ -1,5 +1,6 @@
 """Quantities that cannot be just any number: positive ones, shares, counts."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -94,12 +95,18 @@ class Limit(BaseModel):
         return below, above
 
 
-def as_limits(positive: Any, limits: Any, observed: tuple[str, ...]) -> dict[str, Limit]:
+def as_limits(
+    positive: tuple[str, ...], limits: Any, observed: tuple[str, ...]
+) -> dict[str, Limit]:
     """What a user says of observed columns: names of those that are 0 or more, and limits of others
     by name, each a lower and an upper one of which one may be None."""
-    names = (positive,) if isinstance(positive, str) else tuple(positive)
-    found = {name: Limit(lower=0.0) for name in names}
-    for name, ends in dict(limits or {}).items():
+    found = {name: Limit(lower=0.0) for name in positive}
+    if limits is not None and not isinstance(limits, Mapping):
+        raise UserError(
+            "`limits`: expected a lower and an upper number for each column, such as "
+            f"{{'share': (0, 1)}}, got {limits!r:.40}."
+        )
+    for name, ends in (limits or {}).items():
         try:
             lower, upper = (None if end is None else float(end) for end in ends)
             found[name] = Limit(lower=lower, upper=upper)

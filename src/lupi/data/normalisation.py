@@ -11,6 +11,7 @@ from lupi.data.inputs import Inputs
 from lupi.data.known import KNOTS, Known, expanded_names
 from lupi.data.limits import Limit
 from lupi.data.observations import Observations
+from lupi.data.parsing import LARGEST
 from lupi.data.ragged import RaggedTasks
 from lupi.data.series_table import SeriesTable
 from lupi.errors import UserError
@@ -18,6 +19,12 @@ from lupi.errors import UserError
 MARGIN = 0.05
 """Of the training span, before its first time: series sampled at random rarely begin at the very
 beginning. Clocks that begin just after 0 begin at 0."""
+
+
+FARTHEST = 1e6
+"""Of the model's numbers, in standard deviations. A series left out may lie farther from those that
+are trained on (-9999 among numbers that are all alike), but the squares of errors must be numbers.
+"""
 
 
 class Normalisation(BaseModel):
@@ -55,10 +62,10 @@ class Normalisation(BaseModel):
         own_clock = table.columns.datetime and table.columns.clock != "common"
         times = table.times - _origins_of_rows(table) if own_clock else table.times
         first, last = float(times.min()), float(times.max())
-        if first == last:
+        if last - first < 1 / LARGEST:
             raise UserError(
-                "all observations of the series that are trained on are of one time: give series "
-                "with several."
+                "all observations of the series that are trained on are of one time, or next to "
+                "it: give series with several, or times in a smaller unit."
             )
         start = first - MARGIN * (last - first)
         if start < 0 <= first:
@@ -102,7 +109,7 @@ class Normalisation(BaseModel):
         if known is None:
             return None
         times, values = known.arrays(self.num_knots)
-        values = (values - np.array(self.known_mean)) / np.array(self.known_scale)
+        values = _held((values - np.array(self.known_mean)) / np.array(self.known_scale))
         ts = self.to_model_times(times, origins[:, None])
         return Inputs(ts.astype(np.float32), values.astype(np.float32))
 
@@ -188,13 +195,18 @@ def to_tasks(
     missing = np.isnan(table.values)
     origins = clock_origins(table.columns, table.began) if origins is None else origins
     ts = normalisation.to_model_times(table.times, np.repeat(origins, table.lengths))
-    ys = np.where(missing, 0.0, normalisation.to_model_values(table.values))
-    privileged = normalisation.to_model_privileged(table.privileged)
+    ys = _held(np.where(missing, 0.0, normalisation.to_model_values(table.values)))
+    privileged = _held(normalisation.to_model_privileged(table.privileged))
     seen = Observations(
         ts.astype(np.float32), ys.astype(np.float32), gaps=missing if missing.any() else None
     )
     inputs = normalisation.to_inputs(table.known, origins)
     return RaggedTasks(seen, table.offsets, privileged.astype(np.float32), inputs)
+
+
+def _held(numbers: np.ndarray) -> np.ndarray:
+    """Numbers of the model, those farthest out no farther than its arithmetic goes."""
+    return np.clip(numbers, -FARTHEST, FARTHEST)
 
 
 def _origins_of_rows(table: SeriesTable) -> Float[np.ndarray, " row"]:

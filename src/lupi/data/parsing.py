@@ -1,5 +1,6 @@
 """From a column as it comes to labels, numbers or times; what is none of these is pointed out."""
 
+import math
 import re
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
@@ -11,7 +12,10 @@ MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>",
 """Texts that stand for no value, in columns of numbers and of times."""
 
 LARGEST_EXACT = 2**53
-"""Beyond it, whole numbers that differ can be the same as floating-point numbers."""
+"""From there on, whole numbers that differ can be the same as floating-point numbers."""
+
+LARGEST = 1e100
+"""Of numbers: squares and cubes of differences between them are numbers still."""
 
 
 class Complaint(NamedTuple):
@@ -99,7 +103,8 @@ def parse_numbers(column: Any) -> Numbers:
     if kinds.is_datetime64_any_dtype(dtype) or kinds.is_timedelta64_dtype(dtype):
         return _nothing(column, "a number", "dates and durations can only be the time column")
     if kinds.is_numeric_dtype(dtype):
-        return _finite(column.to_numpy(np.float64, na_value=np.nan))
+        with np.errstate(over="ignore"):  # of longer numbers than 64 bits
+            return _finite(column.to_numpy(np.float64, na_value=np.nan))
     values, bad = _numbers_in_text(column)
     complaint = Complaint(
         bad, "a number", "correct it, with a point for decimals, or leave the field empty"
@@ -108,11 +113,15 @@ def parse_numbers(column: Any) -> Numbers:
     return Numbers(finite.values, [complaint, *finite.complaints])
 
 
-def parse_times(column: Any) -> Times:
-    """Numbers, dates, durations (in seconds), or text that reads as numbers or as ISO dates."""
+def parse_times(column: Any, *, zones: bool = False) -> Times:
+    """Numbers, dates, durations (in seconds), or text that reads as numbers or as ISO dates.
+
+    `zones` takes text with several offsets from UTC, as before and after the clocks change; the
+    timezone is then that of the first.
+    """
     import pandas as pd
 
-    column = _plain(column)
+    original, column = column, _plain(column)
     dtype = column.dtype
     if pd.api.types.is_timedelta64_dtype(dtype):
         return Times(column.dt.total_seconds().to_numpy(np.float64), [])
@@ -122,20 +131,11 @@ def parse_times(column: Any) -> Times:
         return Times(_seconds(dates), [], True, None if zone is None else _zone_name(zone))
     if pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_complex_dtype(dtype):
         numbers = parse_numbers(column)
-        complaints = numbers.complaints
-        if pd.api.types.is_integer_dtype(dtype):
-            large = np.abs(numbers.values) > LARGEST_EXACT
-            complaints = [
-                *complaints,
-                Complaint(
-                    large, "times up to 2**53", "subtract a start, or use a coarser unit or dates"
-                ),
-            ]
-        return Times(numbers.values, complaints)
-    return _times_in_text(column)
+        return Times(numbers.values, [*numbers.complaints, *_inexact(original, numbers.values)])
+    return _times_in_text(column, zones)
 
 
-def _times_in_text(column: Any) -> Times:
+def _times_in_text(column: Any, several_zones: bool) -> Times:
     import pandas as pd
 
     there = column.notna()
@@ -143,7 +143,7 @@ def _times_in_text(column: Any) -> Times:
         numbers, not_numbers = _numbers_in_text(column)
         if not not_numbers.any():
             finite = _finite(numbers)
-            return Times(finite.values, finite.complaints)
+            return Times(finite.values, [*finite.complaints, *_inexact(column, finite.values)])
     text, there = _present_text(column)
     dates = pd.to_datetime(text, format="ISO8601", utc=True, errors="coerce")
     not_dates = there & dates.isna().to_numpy()
@@ -161,6 +161,8 @@ def _times_in_text(column: Any) -> Times:
     zones = _offsets(text)
     first = zones[readable].iloc[0]
     other = readable & (zones != first).to_numpy()
+    if several_zones:
+        other &= ((zones == "") != (first == "")).to_numpy()
     named = f"the offset {first} of the first row" if first else "no timezone, as the first row"
     complaints = [
         Complaint(not_dates, "a date such as 2024-01-31 or 2024-01-31T12:00:00", "correct it"),
@@ -173,6 +175,19 @@ def _times_in_text(column: Any) -> Times:
     return Times(_seconds(dates.dt.tz_localize(None)), complaints, True, timezone)
 
 
+def _inexact(column: Any, values: Float64[np.ndarray, " row"]) -> list[Complaint]:
+    """Where whole numbers are too large to be told apart, whatever type or text they came as."""
+    import pandas as pd
+
+    large = np.abs(values) >= LARGEST_EXACT
+    if not large.any() or pd.api.types.is_float_dtype(column.dtype):
+        return []
+    whole = column[large].astype(str).str.strip().str.fullmatch(r"[+-]?\d+\.?0*")
+    large[large] = whole.to_numpy(bool)
+    advice = "subtract a start, or use a coarser unit or dates"
+    return [Complaint(large, "times below 2**53", advice)]
+
+
 def _plain(column: Any) -> Any:
     """The column with the type of what it holds: categories and objects unpacked."""
     import pandas as pd
@@ -182,22 +197,39 @@ def _plain(column: Any) -> Any:
     if column.dtype == object:
         kind = pd.api.types.infer_dtype(column, skipna=True)
         if kind in ("integer", "floating", "mixed-integer-float", "decimal"):
-            return pd.to_numeric(column)
+            try:
+                return pd.to_numeric(column)
+            except OverflowError:  # a whole number of hundreds of digits
+                return column.map(_as_float, na_action="ignore").astype(np.float64)
         if kind in ("boolean", "complex", "datetime64", "timedelta", "timedelta64"):
             return column.infer_objects() if column.notna().all() else column
         if kind == "empty":
-            return column.astype(np.float64)
+            return pd.Series(np.full(len(column), np.nan), column.index)
     return column
 
 
+def _as_float(number: Any) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
+
+
 def _finite(values: Float64[np.ndarray, " row"]) -> Numbers:
-    infinite = np.isinf(values)
-    if not infinite.any():
+    large = np.abs(values) > LARGEST
+    if not large.any():
         return Numbers(values, [])
-    advice = "leave the field empty if the value is not known"
-    return Numbers(
-        np.where(infinite, np.nan, values), [Complaint(infinite, "a finite number", advice)]
-    )
+    complaints = [
+        Complaint(
+            np.isinf(values), "a finite number", "leave the field empty if the value is not known"
+        ),
+        Complaint(
+            large & ~np.isinf(values),
+            f"a number from -{LARGEST:g} to {LARGEST:g}",
+            "leave the field empty if it stands for no value, or use a larger unit",
+        ),
+    ]
+    return Numbers(np.where(large, np.nan, values), complaints)
 
 
 def _nothing(column: Any, expected: str, advice: str) -> Numbers:

@@ -1,7 +1,7 @@
 """From a user's table to series, checked at the door."""
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,14 +10,15 @@ from jaxtyping import Bool, Float64, Int64
 from lupi.data.clocks import CLOCKS
 from lupi.data.known import expanded_names
 from lupi.data.limits import as_limits
-from lupi.data.parsing import Complaint, Labels, parse_labels, parse_times
+from lupi.data.parsing import LARGEST, Complaint, Labels, parse_labels, parse_times
+from lupi.data.plain_columns import with_plain_columns
 from lupi.data.problems import Problem, Problems, listed, raise_problems, shown
 from lupi.data.reading_known import Categories, find_categories, read_columns, read_known
 from lupi.data.series_table import Columns, SeriesTable, original_times
 from lupi.data.sources import UnreadableError, file_name, open_source
 from lupi.data.starts import with_starts
 from lupi.data.windows import cut
-from lupi.errors import check_name
+from lupi.errors import UserError, check_name, check_whole
 
 
 def read_series(
@@ -134,21 +135,25 @@ def check_series(
     rows with a problem are left out. None where nothing is left.
     """
     check_name("clock", clock, CLOCKS)
+    min_points = check_whole("min_points", min_points, least=1)
+    observed, events = _names("observed", observed), _names("events", events)
+    if not isinstance(categories, Mapping):
+        categories = _names("categories", categories)
     columns = Columns(
         clock=clock,  # pyright: ignore[reportArgumentType]
-        start=start,
-        series=series,
-        time=time,
-        observed=_names(observed),
-        privileged=_names(privileged),
-        known=tuple(dict.fromkeys([*_names(known), *_names(events)])),
-        events=_names(events),
-        units=dict(units or {}),
-        limits=as_limits(positive, limits, _names(observed)),
+        start=None if start is None else _name("start", start),
+        series=None if series is None else _name("series", series),
+        time=_name("time", time),
+        observed=observed,
+        privileged=_names("privileged", privileged),
+        known=tuple(dict.fromkeys([*_names("known", known), *events])),
+        events=events,
+        units=_units(units),
+        limits=as_limits(_names("positive", positive), limits, observed),
     )
     problems = Problems(file_name(source))
     extra_problems = Problems(file_name(privileged_table))
-    _check_roles(columns, min_points, privileged_table is not None, problems)
+    _check_roles(columns, privileged_table is not None, problems)
     _check_clock(columns, window, problems)
     if problems.found:
         return None, problems.found
@@ -200,11 +205,37 @@ def column_names(source: Any) -> list[str]:
         return []
 
 
-def _names(names: str | Sequence[str]) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
+def _names(role: str, names: Any) -> tuple[str, ...]:
+    """The columns of a role, of which there may be one or several."""
+    if isinstance(names, str):
+        return (names,)
+    if not isinstance(names, Iterable):
+        raise UserError(
+            f"`{role}`: expected the name of a column or a list of names, got {names!r:.40}."
+        )
+    return tuple(_name(role, name) for name in names)
 
 
-def _check_roles(columns: Columns, min_points: int, second_table: bool, problems: Problems) -> None:
+def _name(role: str, name: Any) -> str:
+    if not isinstance(name, str):
+        raise UserError(
+            f"`{role}`: expected the name of a column as text, got {name!r:.40}: of a dataframe "
+            "whose columns are numbers that is '0', '1' and so on."
+        )
+    return name
+
+
+def _units(units: Any) -> dict[str, str]:
+    given = {} if units is None else units
+    if not isinstance(given, Mapping) or not all(isinstance(one, str) for one in given.values()):
+        raise UserError(
+            f"`units`: expected the unit of each column as text, such as {{'x': 'm'}}, got "
+            f"{units!r:.40}."
+        )
+    return {str(name): unit for name, unit in given.items()}
+
+
+def _check_roles(columns: Columns, second_table: bool, problems: Problems) -> None:
     if not columns.observed:
         problems.add("expected at least one observed column, got none: name what was measured.")
     roles: dict[str, str] = {}
@@ -229,8 +260,6 @@ def _check_roles(columns: Columns, min_points: int, second_table: bool, problems
             "expected the names of the series column and of privileged columns with a privileged "
             "table, got no such names: give `series` and `privileged`, or leave the table out."
         )
-    if min_points < 1:
-        problems.add(f"expected min_points to be at least 1, got {min_points}: give 1 or more.")
 
 
 def _check_clock(columns: Columns, window: Any, problems: Problems) -> None:
@@ -265,10 +294,13 @@ def _load(
             return None, {}
         frame = opened.load(wanted)
     except UnreadableError as error:
-        problems.add(error.message, row=error.row)
+        problems.add(error.message, column=error.column, row=error.row)
         return None, {}
     if len(frame) == 0:
         problems.add("expected rows of data, got only the names of columns: add rows.")
+        return None, {}
+    frame = with_plain_columns(frame, problems)
+    if problems.found:
         return None, {}
     return frame, {name: opened.units[name] for name in wanted if name in opened.units}
 
@@ -551,5 +583,11 @@ def _check_varied(table: SeriesTable, problems: Problems, privileged_problems: P
                 found.add(
                     f"expected values that differ, got {shown(there[0])} in every {where} that has "
                     "one: nothing can be learnt from it, leave the column out.",
+                    column=name,
+                )
+            elif np.ptp(there) < 1 / LARGEST:
+                found.add(
+                    f"expected values that differ by {1 / LARGEST:g} or more, got {np.ptp(there):g}"
+                    " between the smallest and the largest: use a smaller unit.",
                     column=name,
                 )

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lupi.data.netcdf import CalendarError, open_netcdf
+
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".nc")
 
 BEGINNINGS = {
@@ -35,11 +37,11 @@ BEGINNINGS = {
 
 
 class UnreadableError(Exception):
-    """Why a source cannot be read at all, and at which row if that is known."""
+    """Why a source cannot be read at all, and in which column or at which row if that is known."""
 
-    def __init__(self, message: str, *, row: int | None = None):
+    def __init__(self, message: str, *, column: str | None = None, row: int | None = None):
         super().__init__(message)
-        self.message, self.row = message, row
+        self.message, self.column, self.row = message, column, row
 
 
 class Source(NamedTuple):
@@ -73,10 +75,13 @@ def open_source(source: Any, *, series: str | None = None) -> Source:
 
 
 def _open_file(path: Path, series: str | None) -> Source:
-    if path.is_dir():
-        raise UnreadableError("expected a file, got a folder: name one file in it.")
-    if not path.exists():
-        raise UnreadableError("expected a file, found none: check the path.")
+    try:
+        if path.is_dir():
+            raise UnreadableError("expected a file, got a folder: name one file in it.")
+        if not path.exists():
+            raise UnreadableError("expected a file, found none: check the path.")
+    except OSError as error:  # such as a name that is too long
+        raise UnreadableError(f"it cannot be looked for ({error.strerror}).") from None
     suffix = next((s for s in reversed(SUFFIXES) if path.name.lower().endswith(s)), None)
     if suffix is None:
         raise UnreadableError(
@@ -129,14 +134,30 @@ def _open_parquet(path: Path, beginning: bytes) -> Source:
             table.validate(full=True)  # text may not be UTF-8
         except (pa.ArrowException, OSError):
             raise damaged from None
-        return table.to_pandas(date_as_object=False, split_blocks=True, self_destruct=True)
+        return _from_arrow(table)
 
     return Source(schema.names, load)
 
 
-def _open_netcdf(path: Path, beginning: bytes) -> Source:
-    import xarray as xr
+def _from_arrow(table: Any) -> Any:
+    """A table of pyarrow's as pandas has it."""
+    import pyarrow as pa
 
+    for field in table.schema:
+        zone = getattr(field.type, "tz", None)
+        try:
+            if zone is not None:
+                pa.scalar(0, field.type).as_py()
+        except (pa.ArrowException, KeyError, ValueError, OSError):
+            raise UnreadableError(
+                f"expected dates of a timezone that is known here, got {zone!r}: write dates in "
+                "UTC, or install the names of timezones (pip install tzdata).",
+                column=field.name,
+            ) from None
+    return table.to_pandas(date_as_object=False, split_blocks=True, self_destruct=True)
+
+
+def _open_netcdf(path: Path, beginning: bytes) -> Source:
     if beginning.startswith(b"\x89HDF"):
         engine = "h5netcdf"
     elif beginning.startswith(b"CDF"):
@@ -144,10 +165,9 @@ def _open_netcdf(path: Path, beginning: bytes) -> Source:
     else:
         raise _not_what_its_name_says(path, "a NetCDF file", beginning)
 
-    def opened() -> Any:
-        return xr.open_dataset(path, engine=engine, decode_timedelta=False)
-
     def damaged(error: Exception) -> UnreadableError:
+        if isinstance(error, CalendarError):
+            return UnreadableError(f"{error}")
         return UnreadableError(
             "expected a whole NetCDF file, got one that cannot be read "
             f"({str(error).splitlines()[0] if str(error) else type(error).__name__}): copy or save "
@@ -162,14 +182,14 @@ def _open_netcdf(path: Path, beginning: bytes) -> Source:
 
             with h5py.File(path, "r") as file:
                 file.visititems(lambda name, item: dict(item.attrs) and None)
-        with opened() as dataset:
+        with open_netcdf(path, engine) as dataset:
             names, _, units = _open_dataset(dataset)
     except Exception as error:
         raise damaged(error) from None
 
     def load(names: Sequence[str]) -> Any:
         try:
-            with opened() as dataset:
+            with open_netcdf(path, engine, names) as dataset:
                 return _open_dataset(dataset).load(names)
         except UnreadableError:
             raise
@@ -346,11 +366,18 @@ def _open_arrays(arrays: Mapping) -> Source:
 
 def _array(values: Any) -> Any:
     """A column as an array; of lists, None and text pandas makes more than NumPy does."""
-    if isinstance(values, list | tuple):
-        import pandas as pd
+    import pandas as pd
 
+    if isinstance(values, np.ma.MaskedArray):
+        # Not as numbers: whole ones stay so, beside those that are not there.
+        objects = values.data.astype(object)
+        objects[np.ma.getmaskarray(values)] = None
+        return pd.Series(objects).array if objects.ndim == 1 else objects
+    if isinstance(values, list | tuple):
         return pd.Series(values).array
-    return np.asarray(values)
+    values = np.asarray(values)
+    # Records and bytes as objects, which are looked at later.
+    return values.astype(object) if values.dtype.kind in "SV" else values
 
 
 def _open_frame(source: Any) -> Source:
@@ -363,11 +390,7 @@ def _open_frame(source: Any) -> Source:
     if isinstance(source, pa.Table):  # narwhals wants all names distinct, also of unused columns
         return Source(
             source.column_names,
-            lambda wanted: (
-                source.select(list(wanted))
-                .replace_schema_metadata(None)
-                .to_pandas(date_as_object=False)
-            ),
+            lambda wanted: _from_arrow(source.select(list(wanted)).replace_schema_metadata(None)),
         )
     try:
         frame = nw.from_native(source)
@@ -384,12 +407,20 @@ def _open_frame(source: Any) -> Source:
 def _open_pandas(frame: Any) -> Source:
     import pandas as pd
 
+    if frame.columns.nlevels > 1:
+        raise UnreadableError(
+            f"expected one name for each column, got {frame.columns.nlevels} (a MultiIndex): join "
+            "them, or choose one level, such as frame.columns.get_level_values(0)."
+        )
     frame = frame.rename(columns=str)
-    levels = [name for name in frame.index.names if name is not None and name not in frame.columns]
+    levels = {str(name): i for i, name in enumerate(frame.index.names) if name is not None}
+    levels = {name: i for name, i in levels.items() if name not in frame.columns}
 
     def load(wanted: Sequence[str]) -> Any:
         columns = {
-            name: frame.index.get_level_values(name).array if name in levels else frame[name].array
+            name: frame.index.get_level_values(levels[name]).array
+            if name in levels
+            else frame[name].array
             for name in wanted
         }
         return pd.DataFrame(columns, copy=False)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from lupi.data.clocks import DAY, since_beginning, wall_clock
+from lupi.data.outliers import find_outliers
 from lupi.data.series_table import SeriesTable
 
 FEW_SERIES = 3
@@ -22,8 +23,9 @@ PERIODS = {"year": (365.25 * DAY, 30 * DAY), "day": (DAY, DAY / 4)}
 
 
 def suggest(table: SeriesTable) -> list[str]:
-    """Advice on windows, clocks and limits, each as a sentence."""
-    return [found for found in (_window(table), *_clocks(table), *_positive(table)) if found]
+    """Advice on outliers, windows, clocks and limits, each as a sentence."""
+    others = (_window(table), *_clocks(table), *_positive(table))
+    return [*find_outliers(table), *(found for found in others if found)]
 
 
 def _positive(table: SeriesTable) -> list[str]:

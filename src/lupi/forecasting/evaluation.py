@@ -8,9 +8,9 @@ from jaxtyping import Float
 
 from lupi._machinery.compilation import padded_size
 from lupi.data.original_units import in_original_units
-from lupi.data.series_table import SeriesTable, original_times
+from lupi.data.series_table import SeriesTable, check_is_table, original_times
 from lupi.distributions import NormalMixture
-from lupi.errors import UserError
+from lupi.errors import UserError, check_seed
 from lupi.evaluation import Scores, judge_values, score
 from lupi.forecasting.breakdown import Breakdown, break_down, groups_of
 from lupi.forecasting.digests import Recognised, recognise
@@ -62,7 +62,8 @@ def evaluate(
     `last:0.33`, `random:0.33` or `gap:0.5` (all but the middle half). Series that cannot be judged
     or forecast are left out, and `refused` says why.
     """
-    table, refused = _long_enough(table)
+    seed = check_seed(seed)
+    table, refused = _long_enough(check_is_table(table))
     shown_rows = _draw_contexts(table, read_context(context), seed)
     seen, held_back = as_new(table.rows(shown_rows)), table.rows(~shown_rows)
     times = {
@@ -158,7 +159,7 @@ KINDS = ("first", "last", "gap", "random")
 
 def read_context(text: str) -> _Context:
     """What a user says of it."""
-    first, _, second = text.partition(":")
+    first, _, second = str(text).partition(":")
     try:
         if first in KINDS and 0 < float(second) < 1:
             return _Context(first, (1, 1), float(second))
@@ -168,7 +169,8 @@ def read_context(text: str) -> _Context:
         pass
     raise UserError(
         "context must be two numbers of random observations, the smaller first, such as 5:9, or "
-        f"one of {', '.join(KINDS)} with a share of each series, such as first:0.33, got {text!r}."
+        f"one of {', '.join(KINDS)} with a share of each series, such as first:0.33, got "
+        f"{text!r:.40}."
     )
 
 

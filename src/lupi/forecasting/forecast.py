@@ -1,6 +1,6 @@
 """What is forecast, in original units and with the original labels."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from lupi.data.series_table import Columns
 from lupi.distributions import NormalMixture, draw_components
 from lupi.errors import UserError
 from lupi.forecasting.levels import check_levels, level_name
+from lupi.forecasting.questions import MOST_SEEN
 from lupi.forecasting.recovered import Recovered
 from lupi.forecasting.refusals import COLUMN, refusal, with_refused
 
@@ -93,6 +94,8 @@ class Forecast:
     best guess, and not the distribution that follows from its observations."""
     refused: dict[Any, str] = field(default_factory=dict)
     """Series that could not be forecast, by label, with the reason."""
+    learnt_from: tuple[int, int] = (0, MOST_SEEN)
+    """The least and the largest number of observations that training forecasts from."""
 
     @property
     def mean(self) -> Float[np.ndarray, "row observed"]:
@@ -170,6 +173,8 @@ class Forecast:
 
     def __getitem__(self, label) -> "Forecast":
         """The forecast of one series."""
+        if not isinstance(label, Hashable):
+            raise UserError(f"expected the label of a series, got {label!r:.40}.")
         if label in self.refused:
             raise UserError(refusal(self.columns, label, self.refused[label]))
         if label not in self._rows:
@@ -191,6 +196,44 @@ class Forecast:
             effective_share=None if self.effective_share is None else self.effective_share[among],
             refused={},
         )
+
+    @property
+    def warnings(self) -> list[str]:
+        """Why intervals may be too narrow, each as a sentence: times or numbers of observations
+        that training knows nothing of."""
+        found = []
+        beyond = int((self.spans > 1 + 1e-6).sum())
+        if beyond:
+            found.append(
+                f"{beyond} of {len(self.times)} times lie beyond the time of the training data, by "
+                f"up to {self.spans.max() - 1:.2g} times its span: nothing was ever seen there, "
+                "and intervals only say that it is uncertain."
+            )
+        numbers = self._numbers_seen
+        least, most = self.learnt_from
+        for kind, which in (("few", numbers < least), ("many", numbers > most)):
+            if which.any():
+                label = self.series[int(np.argmax(which))]
+                name = "the series" if self.columns.series is None else f"series {shown(label)}"
+                more = f", and {which.sum() - 1} others as {kind}" if which.sum() > 1 else ""
+                found.append(
+                    f"{name} has {numbers[np.argmax(which)]:,} observations{more}: the model has "
+                    f"learnt to forecast from {least} to {most}, and intervals may be too narrow."
+                )
+        if (numbers > MOST_SEEN).any():
+            found.append(
+                f"of series with more than {MOST_SEEN:,} observations as many were used, at even "
+                "distances."
+            )
+        return found
+
+    @cached_property
+    def _numbers_seen(self) -> np.ndarray:
+        """The number of observations of each series."""
+        if self.columns.series is None:
+            return np.array([len(self.observations)])
+        counts = self.observations[self.columns.series].value_counts()
+        return np.array([counts.get(label, 0) for label in self.series], int)
 
     @property
     def strangers(self) -> list:

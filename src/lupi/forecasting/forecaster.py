@@ -1,38 +1,26 @@
 """One object over it all: from a table of past runs to forecasts of new ones."""
 
-import operator
 import os
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import jax
 import numpy as np
 
-from lupi._machinery.compilation import padded_size
-from lupi.data import Task
-from lupi.data.normalisation import Normalisation, to_tasks
+from lupi._machinery.forks import check_not_forked
+from lupi.data.normalisation import Normalisation
 from lupi.data.series_table import Columns, check_is_table, original_times
 from lupi.distributions import NormalMixture
-from lupi.errors import UserError
+from lupi.errors import UserError, check_seed, check_whole
+from lupi.forecasting.answers import answer_question, without_runaways
 from lupi.forecasting.fitted import NETWORKS, Fitted
 from lupi.forecasting.fitted_file import load_fitted, save_fitted
 from lupi.forecasting.forecast import Forecast, forecast_columns
 from lupi.forecasting.learning import learn
-from lupi.forecasting.questions import Question, Trained, read_question
+from lupi.forecasting.questions import Trained, read_question
 from lupi.forecasting.recovered import Recovered
 from lupi.forecasting.settings import ForecasterSettings, forecaster_settings
 from lupi.forecasting.widening import Widening, widening
 from lupi.models import AbstractPredictor, AbstractProcess, Findings
-from lupi.prediction import (
-    SMALLEST_CONTEXT,
-    SMALLEST_SAMPLES,
-    SMALLEST_TIMES,
-    as_keys,
-    first_samples,
-    horizon_of,
-    predict_in_parts,
-)
 from lupi.training import EpochRow
 
 
@@ -55,6 +43,11 @@ class Forecaster:
             raise UserError(
                 f"got whole settings and changes to a preset ({', '.join(changes)}): give one of "
                 "them; `forecaster_settings` makes settings from both."
+            )
+        if not isinstance(settings, ForecasterSettings):
+            raise UserError(
+                "expected the name of a preset or what `forecaster_settings` gives, got "
+                f"{type(settings).__name__}."
             )
         self.settings = settings
         self._fitted: Fitted | None = None
@@ -119,7 +112,8 @@ class Forecaster:
         losses.
         """
         series = check_is_table(series)
-        seed = _check_seed(seed)
+        seed = check_seed(seed)
+        check_not_forked()
         forecast_columns(series.columns)  # before hours of training, not after
         self._fitted, stopped_by = learn(
             series,
@@ -173,13 +167,15 @@ class Forecaster:
         they are, or one of the plain guesses that `provenance["weights"]` lists.
         """
         fitted = self._get()
-        seed, num_samples = _check_seed(seed), operator.index(num_samples)
-        if num_samples < 2:
-            raise UserError(f"num_samples must be at least 2 to give a spread, got {num_samples}.")
+        check_not_forked()
+        seed, num_samples = check_seed(seed), check_whole("num_samples", num_samples, least=2)
         trained = Trained(fitted.columns, fitted.normalisation, fitted.provenance["data"]["gaps"])
         question = read_question(observations, times, starts, privileged, known, trained)
         predictor = fitted.predictor if by is None else fitted.alone(by)
-        mixture, findings, key = self._answer(predictor, question, num_samples, seed)
+        answer = answer_question(predictor, question, fitted.normalisation, num_samples, seed)
+        if by is None:  # a part may say of itself what it likes
+            question, answer = without_runaways(question, answer)
+        mixture, findings, key = answer
         numbers = [len(times) for times in question.times]
         table = question.table
         return Forecast(
@@ -195,66 +191,9 @@ class Forecaster:
             key=key,
             observations=table.to_dataframe(),
             refused=dict(question.refused),
+            learnt_from=self.settings.sizes_learnt_from,
             **self._found(findings, table.labels),
         )
-
-    def _answer(
-        self, predictor: AbstractPredictor, question: Question, num_samples: int, seed: int
-    ):
-        """The forecasts of all series, one after the other, in the model's units.
-
-        Series of similar sizes are computed together, in batches of few sizes: nothing is compiled
-        for another number of series, observations, times or samples.
-        """
-        normalisation = self.normalisation
-        tasks = to_tasks(question.table, normalisation, question.origins)
-        wanted = [
-            normalisation.to_model_times(times, origin).astype(np.float32)
-            for times, origin in zip(question.times, question.origins, strict=True)
-        ]
-        groups = defaultdict(list)
-        for i, (length, times) in enumerate(zip(tasks.lengths.tolist(), wanted, strict=True)):
-            sizes = padded_size(length, SMALLEST_CONTEXT), padded_size(len(times), SMALLEST_TIMES)
-            groups[*sizes, horizon_of(np.maximum(times, 0.0))].append(i)
-
-        ends = np.cumsum([len(times) for times in wanted])
-        shape = (num_samples, ends[-1], len(question.table.columns.observed))
-        means, scales = np.empty(shape, np.float32), np.empty(shape, np.float32)
-        # The same random numbers for every series: none depends on what stands beside it.
-        key = jax.random.key(seed)
-        noise_key = key
-        findings: dict[int, Findings] = {}
-        for (length, num_times, horizon), members in groups.items():
-            chosen = np.array(members)
-            padded = np.zeros((len(chosen), num_times), np.float32)
-            for row, i in zip(padded, members, strict=True):
-                row[: len(wanted[i])] = wanted[i]
-            taken = tasks.take(chosen, length=length, rng=np.random.default_rng(0))
-            known = question.privileged
-            if known is not None:
-                values = normalisation.to_model_privileged(known[chosen]).astype(np.float32)
-                taken = Task(taken.observations, values)
-            parts = predict_in_parts(
-                predictor,
-                taken.observations if known is None else taken,
-                padded,
-                num_samples=padded_size(num_samples, SMALLEST_SAMPLES),
-                horizon=horizon,
-                keys=key,
-            )
-            following = iter(members)
-            for part in parts:
-                noise_key = as_keys(part.key_data[0])
-                some = first_samples(part.findings, num_samples)
-                for place, (mean, scale) in enumerate(zip(part.means, part.scales, strict=True)):
-                    i = next(following)
-                    if some is not None:
-                        findings[i] = jax.tree.map(lambda leaf, at=place: leaf[at], some)
-                    number = len(wanted[i])
-                    rows = slice(ends[i] - number, ends[i])
-                    means[:, rows] = mean[:num_samples, :number]
-                    scales[:, rows] = scale[:num_samples, :number]
-        return NormalMixture(means, scales), findings, noise_key
 
     def _found(self, findings: dict[int, Findings], labels: np.ndarray) -> dict[str, Any]:
         """What a forecast says of each series beside its trajectory."""
@@ -297,10 +236,3 @@ class Forecaster:
 def load(path: str | os.PathLike) -> Forecaster:
     """Read a forecaster that `Forecaster.save` wrote."""
     return Forecaster.load(path)
-
-
-def _check_seed(seed: int) -> int:
-    seed = operator.index(seed)
-    if not 0 <= seed < 2**32:
-        raise UserError(f"the seed must be a whole number from 0 to 2**32 - 1, got {seed}.")
-    return seed

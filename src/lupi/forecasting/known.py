@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lupi.data.known import Known, Path, expanded_names
+from lupi.data.parsing import LARGEST
 from lupi.data.problems import listed, shown
 from lupi.data.series_table import Columns, SeriesTable
 from lupi.errors import UserError
@@ -93,6 +94,8 @@ def _numbers(name: str, value: Any, columns: Columns) -> dict[str, float]:
     if kinds is None:
         if isinstance(value, bool) or not isinstance(value, int | float | np.number):
             raise UserError(f"`known`: expected a number for {name!r}, got {value!r:.40}.")
+        if not abs(value) <= LARGEST:  # not NaN either
+            raise UserError(f"`known`: expected a finite number for {name!r}, got {value!r:.40}.")
         return {name: float(value)}
     number = isinstance(value, float) and value.is_integer()
     text = str(int(value)) if number else str(value)

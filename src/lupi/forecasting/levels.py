@@ -21,7 +21,13 @@ def read_levels(text: str | None) -> list[float]:
 
 def check_levels(levels: Sequence[float]) -> list[float]:
     """The levels, or an error where one is none, or there twice."""
-    levels = [float(level) for level in levels]
+    try:
+        levels = [float(level) for level in levels]
+    except (TypeError, ValueError):
+        raise UserError(
+            f"quantile levels must be a list of numbers, such as [0.1, 0.5, 0.9], got "
+            f"{levels!r:.40}."
+        ) from None
     for level in levels:
         if not 0 < level < 1:
             raise UserError(

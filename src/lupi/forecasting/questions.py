@@ -28,6 +28,9 @@ STRANGE = 20
 FARTHEST = 64
 """Spans of the training data beyond which a forecast is refused."""
 
+MOST_SEEN = 4096
+"""Observations of a series that a forecast is made from; of more, as many at even distances."""
+
 NUM_TIMES = 100
 """Times of a forecast where none are given."""
 
@@ -92,6 +95,21 @@ def read_question(
         None if values is None else values[kept],
         {labels[i]: reasons[i] for i in sorted(reasons)},
     )
+
+
+def thinned(table: SeriesTable) -> SeriesTable:
+    """The series with no more observations than a forecast is made from, the first and the last
+    among them."""
+    long = np.flatnonzero(table.lengths > MOST_SEEN)
+    if not long.size:
+        return table
+    kept = np.ones(len(table.times), bool)
+    for i in long.tolist():
+        rows = slice(*table.offsets[i : i + 2])
+        kept[rows] = False
+        places = np.linspace(0, table.lengths[i] - 1, MOST_SEEN).round().astype(int)
+        kept[rows.start + places] = True
+    return table.rows(kept)
 
 
 def _nothing_seen(times: Any, starts: Any, trained: Trained) -> tuple[SeriesTable, np.ndarray]:
@@ -166,10 +184,20 @@ def _read_privileged(given: Any, table: SeriesTable, trained: Trained) -> np.nda
     check_labels("privileged", of_all, labels)
     values = np.full((len(labels), len(names)), np.nan)
     for label, known in of_all.items():
+        if not isinstance(known, Mapping):
+            raise UserError(f"`privileged`: {expected}; got {label!r} = {known!r:.40}.")
         for name, value in known.items():
             if name not in names or not isinstance(value, int | float | np.number):
                 raise UserError(f"`privileged`: {expected}; got {name!r} = {value!r:.40}.")
             values[labels.index(label), names.index(name)] = value
+    with np.errstate(over="ignore"):
+        far = np.abs(trained.normalisation.to_model_privileged(values)) > STRANGE
+    for i, j in np.argwhere(far)[:1].tolist():
+        raise UserError(
+            f"`privileged`: {names[j]} = {values[i, j]:g} of series {shown(labels[i])} is more "
+            f"than {STRANGE} standard deviations from the training mean of "
+            f"{trained.normalisation.privileged_mean[j]:g}: check its unit, or leave it out."
+        )
     return values
 
 
@@ -211,7 +239,12 @@ def _origins(columns: Columns, began: np.ndarray, trained: Trained) -> np.ndarra
 
 
 def _check_starts(observations: Any, starts: Any, trained: Trained) -> None:
-    """Refuse starts that would have no effect."""
+    """Refuse starts that are none, or would have no effect."""
+    if starts is not None and not isinstance(starts, Mapping | str):
+        raise UserError(
+            "`starts`: expected the name of a column, or a dictionary of the time at which each "
+            f"series began, such as {{'a': '2024-01-31T12:00'}}, got {type(starts).__name__}."
+        )
     if starts is not None and not trained.normalisation.own_clock:
         raise UserError(
             "the model was trained on one clock for all series, on which it does not matter when "
@@ -231,8 +264,15 @@ def _parse_starts(table: SeriesTable, starts: Any) -> np.ndarray:
         return began
     labels = table.labels.tolist()
     check_labels("starts", starts, labels)
-    given = {label: _parse_wanted(starts[label], table.columns)[0] for label in starts}
-    return np.array([given.get(label, first) for label, first in zip(labels, began, strict=True)])
+    given = {label: _parse_wanted(starts[label], table.columns) for label in starts}
+    for label, found in given.items():
+        if len(found) != 1:
+            raise UserError(
+                f"`starts`: expected one time for series {shown(label)}, got {len(found)}."
+            )
+    return np.array(
+        [float(given.get(label, [first])[0]) for label, first in zip(labels, began, strict=True)]
+    )
 
 
 def _wrong_starts(table: SeriesTable, began: np.ndarray) -> dict[int, str]:
@@ -353,9 +393,14 @@ def _parse_wanted(times: Any, columns: Columns) -> np.ndarray:
     """Times of a list as a table holds them; dates without a timezone are in the table's."""
     import pandas as pd
 
-    if np.ndim(times) > 1:
-        raise UserError(f"times must be a list, got an array of shape {np.shape(times)}.")
-    parsed = parse_times(pd.Series(np.atleast_1d(times)))
+    try:
+        dimensions = np.ndim(times)
+    except ValueError:  # lists of several lengths
+        dimensions = 2
+    if dimensions > 1:
+        raise UserError(f"times must be one list of numbers or dates, got {times!r:.80}.")
+    column = pd.Series(times if dimensions else [times]).reset_index(drop=True)
+    parsed = parse_times(column, zones=True)
     expected = "dates" if columns.datetime else "numbers"
     parsed = parsed._replace(values=in_timezone(parsed, columns))
     if parsed.datetime != columns.datetime or any(c.rows.any() for c in parsed.complaints):

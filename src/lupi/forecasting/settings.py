@@ -4,8 +4,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
+from lupi.blending.out_of_fold import MOST_SEEN as MOST_ASKED
 from lupi.errors import UserError, check_name, settings_problem
 from lupi.models import ProcessSettings
 from lupi.presets import PRESETS
@@ -42,6 +43,13 @@ class ForecasterSettings(ModelSettings):
         )
         return max(1, min(num_series - 1, share))
 
+    @property
+    def sizes_learnt_from(self) -> tuple[int, int]:
+        """The least and the largest number of observations that training forecasts from."""
+        (least, most), contexts = self.train.context_sizes, self.train.contexts
+        least = 0 if contexts.none else 1 if contexts.one else least
+        return least, max(most, MOST_ASKED) if self.blend else most
+
 
 def forecaster_settings(
     preset: str = "default",
@@ -61,6 +69,11 @@ def forecaster_settings(
     `objective`, `inference`, `uses_privileged`, `members`, `blend` and `validation_share`.
     """
     check_name("preset", preset, PRESETS)
+    for name, given in (("process", process), ("train", train)):
+        if given is not None and not isinstance(given, Mapping | BaseModel):
+            raise UserError(
+                f"`{name}`: expected settings by name, such as {{'epochs': 50}}, got {given!r:.40}."
+            )
     entry, chosen = get_model(model), PRESETS[preset]
     kind = type(entry.process)
     if not isinstance(process, ProcessSettings):

@@ -8,7 +8,8 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from lupi._machinery.compilation import compiled
-from lupi.errors import UserError
+from lupi._machinery.memory import check_memory
+from lupi.errors import UserError, check_whole
 from lupi.systems.system import System
 
 TOLERANCE = 1e-10
@@ -16,6 +17,9 @@ TOLERANCE = 1e-10
 
 WORTH_OPTIMISING = 10_000_000
 """Points from which on the simulation is compiled to run fast, not to be ready soon."""
+
+BYTES_PER_POINT = 150
+"""Of a system at a time, while it is simulated: as measured with the paper's."""
 
 
 class Trajectories(NamedTuple):
@@ -39,6 +43,12 @@ def simulate(
         raise UserError("times must be a list of finite numbers that increase: sort them first.")
     if times.size == 0 or times[0] < 0:
         raise UserError("times must start at 0 or later: a system's state is given at time 0.")
+    num_systems = check_whole("the number of systems", num_systems, least=1)
+    check_memory(
+        BYTES_PER_POINT * num_systems * times.size,
+        f"simulating {num_systems:,} systems at {times.size:,} times",
+        "simulate fewer at a time",
+    )
     brief = num_systems * times.size < WORTH_OPTIMISING
     with jax.enable_x64(True):
         trajectories, failed = _run(_solve_together, brief, system, times, num_systems, key)

@@ -7,7 +7,14 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from lupi.data.split import RANDOM, Contexts
 
-Sizes = tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]]
+MOST = 2**31 - 1
+"""Of anything that is counted: what a compiled loop counts with."""
+
+Size = Annotated[int, Field(ge=1, le=2**20)]
+"""Of a set of observations: room for one more than there are costs nothing, but twice the largest
+number must still be one."""
+
+Sizes = tuple[Size, Size]
 
 STEPS, MOST_EPOCHS = 20_000, 2_000
 """Of training, unless the settings say how many epochs."""
@@ -21,13 +28,13 @@ class TrainingSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    epochs: int | None = Field(default=100, ge=1)
+    epochs: int | None = Field(default=100, ge=1, le=MOST)
     """How often training goes through the series; none takes as many as make 20,000 steps."""
     optimiser: Literal["adam", "muon"] = "adam"
     """Muon turns the step of every matrix into one that moves all its directions equally; what is
     no matrix is Adam's. A step takes longer and achieves more."""
     learning_rate: float = Field(default=1e-3, gt=0)
-    batch_size: int = Field(default=1, ge=1)
+    batch_size: int = Field(default=1, ge=1, le=MOST)
     """Series in a step."""
     context_sizes: Sizes = (5, 9)
     """The least and the largest number of observations that a forecast is made from in training."""
@@ -43,10 +50,10 @@ class TrainingSettings(BaseModel):
     keep_best: bool = False
     """Keep the weights with the lowest validation loss instead of the last, where held-out series
     agree that they are better beyond chance."""
-    validations: int | None = Field(default=None, ge=1)
+    validations: int | None = Field(default=None, ge=1, le=MOST)
     """How often the validation loss is computed, evenly spread and once more after the first epoch;
     none is after every epoch."""
-    validation_draws: int = Field(default=1, ge=1)
+    validation_draws: int = Field(default=1, ge=1, le=2**16)
     """Random splits of each validation series, each with samples of its own, in that loss."""
 
     @model_validator(mode="after")

@@ -1,0 +1,42 @@
+"""Output that nobody reads."""
+
+import io
+import os
+import sys
+
+import pytest
+
+from lupi._machinery.pipes import silent_when_closed
+from lupi.cli import main
+
+
+@pytest.fixture
+def closed(monkeypatch):
+    """Nobody reads what is printed."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    stream = os.fdopen(writing, "w")
+    monkeypatch.setattr(sys, "stdout", stream)
+    yield stream
+    stream.close()  # what is left of it goes nowhere
+
+
+def test_a_command_ends_as_it_would_where_nobody_reads(closed):
+    main(["models"])
+
+
+def test_a_command_that_fails_fails_where_nobody_reads(closed, tmp_path):
+    path = tmp_path / "bad.csv"
+    path.write_text("t,x\n0,1\n1,high\n")
+    with pytest.raises(SystemExit) as stop:
+        main(["check", str(path), "--time", "t", "--observed", "x"])
+    assert stop.value.code == 2
+
+
+def test_what_is_read_is_written(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", stream)
+    with silent_when_closed():
+        print("here")
+    assert stream.getvalue() == "here\n"
+    assert sys.stdout is stream
