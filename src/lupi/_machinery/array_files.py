@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
+from safetensors.numpy import load, save
 
-from lupi._machinery.files import write_atomically
+from lupi._machinery.open_files import File, content_of, name_of, write_content
 from lupi.errors import UserError
 
 FORMAT = 4
@@ -22,13 +22,11 @@ FORMAT = 4
 Header = dict[str, Any]
 
 
-def write_arrays(
-    path: str | os.PathLike, arrays: dict[str, np.ndarray], header: Header, *, kind: str
-) -> None:
+def write_arrays(file: File, arrays: dict[str, np.ndarray], header: Header, *, kind: str) -> None:
     """Write a file of some kind, whole or not at all."""
     text = json.dumps({"format": FORMAT, "kind": kind} | header, allow_nan=False)
     contents = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    write_atomically(path, save(contents, metadata={"lupi": text}))
+    write_content(file, save(contents, metadata={"lupi": text}))
 
 
 def read_header(path: str | os.PathLike, *, kind: str) -> tuple[Header, dict[str, tuple[int, ...]]]:
@@ -45,6 +43,24 @@ def read_arrays(path: str | os.PathLike) -> dict[str, np.ndarray]:
         return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
 
 
+def read_open(file: Any, *, kind: str) -> tuple[Header, dict[str, np.ndarray]]:
+    """The header and all arrays of an open file of this kind."""
+    name, content = name_of(file), content_of(file)
+    try:
+        arrays = load(content)
+    except SafetensorError as error:
+        raise _damaged(name, error) from None
+    described = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    return _header(name, described.get("__metadata__"), kind), arrays
+
+
+def _damaged(name: object, error: Exception) -> UserError:
+    return UserError(
+        f"expected a lupi file, but {name} is truncated or of another kind ({error}): "
+        "restore the file or make it again."
+    )
+
+
 class _Opened:
     """`safe_open`, with errors a user can act on."""
 
@@ -58,21 +74,15 @@ class _Opened:
             self.file = safe_open(self.path, framework="numpy")
             return self.file.__enter__()
         except SafetensorError as error:
-            raise self._damaged(error) from None
+            raise _damaged(self.path, error) from None
 
     def __exit__(self, kind, error, trace):
         self.file.__exit__(kind, error, trace)
         if isinstance(error, SafetensorError):
-            raise self._damaged(error) from None
-
-    def _damaged(self, error: Exception) -> UserError:
-        return UserError(
-            f"expected a lupi file, but {self.path} is truncated or of another kind ({error}): "
-            "restore the file or make it again."
-        )
+            raise _damaged(self.path, error) from None
 
 
-def _header(path: Path, metadata: dict[str, str] | None, kind: str) -> Header:
+def _header(path: Path | str, metadata: dict[str, str] | None, kind: str) -> Header:
     if not metadata or "lupi" not in metadata:
         raise UserError(
             f"expected a lupi file, but {path} was written by another program: "

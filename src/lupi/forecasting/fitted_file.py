@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from lupi._machinery.array_files import read_arrays, read_header, write_arrays
+from lupi._machinery.array_files import read_arrays, read_header, read_open, write_arrays
 from lupi._machinery.module_arrays import arrays_of, module_of
+from lupi._machinery.open_files import File, name_of
 from lupi.blending import Calibration
 from lupi.data.normalisation import Normalisation
 from lupi.data.series_table import Columns
@@ -37,11 +38,11 @@ class _Contents(BaseModel):
     """The weights of a blend."""
 
 
-def save_fitted(path: str | os.PathLike, fitted: Fitted, settings: ForecasterSettings) -> None:
+def save_fitted(file: File, fitted: Fitted, settings: ForecasterSettings) -> None:
     """Write everything into one file: weights, settings, normalisation, columns, provenance."""
     members = fitted.members
     description = ProcessDescription.of(members[0].process, settings.process)
-    complaint = f"this forecaster cannot be saved to {path}"
+    complaint = f"this forecaster cannot be saved to {name_of(file)}"
     arrays: dict[str, np.ndarray] = {}
     for i, member in enumerate(members):
         prefix = _prefix(i, len(members))
@@ -62,12 +63,16 @@ def save_fitted(path: str | os.PathLike, fitted: Fitted, settings: ForecasterSet
         parts={name: part.weight for name, part in fitted.parts.items()},
     )
     header = contents.model_dump(mode="json") | {"versions": fitted.provenance["versions"]}
-    write_arrays(path, arrays, header, kind="forecaster")
+    write_arrays(file, arrays, header, kind="forecaster")
 
 
-def load_fitted(path: str | os.PathLike) -> tuple[Fitted, ForecasterSettings]:
+def load_fitted(file: File) -> tuple[Fitted, ForecasterSettings]:
     """Read what `save_fitted` wrote, once it is sure that all of it belongs together."""
-    header, _ = read_header(path, kind="forecaster")
+    path, kind = name_of(file), "forecaster"
+    if isinstance(file, str | os.PathLike):
+        header, arrays = read_header(path, kind=kind)[0], read_arrays(path)
+    else:
+        header, arrays = read_open(file, kind=kind)
     try:
         header = _upgraded(header)
         contents = _Contents.model_validate(header)
@@ -79,7 +84,7 @@ def load_fitted(path: str | os.PathLike) -> tuple[Fitted, ForecasterSettings]:
             f"the header of {path} does not say what the model is ({error}): restore the file "
             "or train the model again."
         ) from None
-    arrays, complaint = read_arrays(path), f"{path} is damaged"
+    complaint = f"{path} is damaged"
     normalisations = contents.members or [contents.normalisation]
     blended = {n: a for n, a in arrays.items() if n.startswith(("part.", CALIBRATION, WHOLE))}
     own = {name: array for name, array in arrays.items() if name not in blended}

@@ -6,8 +6,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import Float, UInt32
 
+from lupi._machinery.notebooks import as_html, first_rows, picture
 from lupi.data.normalisation import Normalisation
 from lupi.data.original_units import in_original_units
 from lupi.data.problems import shown
@@ -17,6 +18,7 @@ from lupi.errors import UserError
 from lupi.forecasting.levels import check_levels, level_name
 from lupi.forecasting.recovered import Recovered
 from lupi.forecasting.refusals import COLUMN, refusal, with_refused
+from lupi.prediction import as_keys
 
 STRANGE = 0.01
 """The surprise below which a series is called a stranger."""
@@ -78,8 +80,8 @@ class Forecast:
     spans: np.ndarray
     """Of each row, its time in spans of the training data: beyond 1 nothing was ever seen, and
     intervals grow by how far beyond it is."""
-    key: PRNGKeyArray
-    """Of the noise in `samples`, the same for every series."""
+    key_data: UInt32[np.ndarray, " word"]
+    """Of the key of the noise in `samples`, the same for every series."""
     observations: "pd.DataFrame"
     """What the forecast was made from, in long format."""
     privileged: Recovered | None = None
@@ -138,7 +140,9 @@ class Forecast:
         """Possible noisy series, each of one sample of the system."""
         number, _, observed = self.mixture.means.shape
         shape = (number, int(self.positions.max()) + 1, observed)
-        noise = draw_components(NormalMixture(np.zeros(shape), np.ones(shape)), self.key)
+        noise = draw_components(
+            NormalMixture(np.zeros(shape), np.ones(shape)), as_keys(self.key_data)
+        )
         draws = self.mixture.means + self.mixture.scales * noise[:, self.positions]
         return self.normalisation.to_original_values(draws)
 
@@ -167,6 +171,15 @@ class Forecast:
     def __len__(self) -> int:
         """How many series there are."""
         return len(self.series)
+
+    def __repr__(self) -> str:
+        rows = f"{len(self.times)} rows of {self.columns.in_words()}"
+        refused = f"; {len(self.refused)} series refused" if self.refused else ""
+        number = len(self.mixture.means)
+        return f"<Forecast: {len(self)} series, {rows}; {number} samples{refused}>"
+
+    def _repr_html_(self) -> str:
+        return as_html(self, lambda: picture(self.plot()), lambda: first_rows(self.to_dataframe()))
 
     def __getitem__(self, label) -> "Forecast":
         """The forecast of one series."""

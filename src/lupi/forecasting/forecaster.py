@@ -1,11 +1,14 @@
 """One object over it all: from a table of past runs to forecasts of new ones."""
 
+import copy
+import io
 import operator
 import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
 
@@ -28,7 +31,6 @@ from lupi.prediction import (
     SMALLEST_CONTEXT,
     SMALLEST_SAMPLES,
     SMALLEST_TIMES,
-    as_keys,
     first_samples,
     horizon_of,
     predict_in_parts,
@@ -58,6 +60,46 @@ class Forecaster:
             )
         self.settings = settings
         self._fitted: Fitted | None = None
+
+    def __repr__(self) -> str:
+        number = self.settings.members if self._fitted is None else len(self._fitted.members)
+        networks = f"{number} network{'s' if number > 1 else ''} of {self.settings.model!r}"
+        if self._fitted is None:
+            return f"<Forecaster: {networks}, not trained>"
+        series = self._fitted.provenance["data"]["series"]
+        return f"<Forecaster: {networks}, {series} series of {self.columns.in_words()}>"
+
+    def __eq__(self, other: object) -> bool:
+        """Whether all of it is the same: settings, weights, units, columns and provenance."""
+        if not isinstance(other, Forecaster):
+            return NotImplemented
+        if self.settings != other.settings or self.is_fitted != other.is_fitted:
+            return False
+        ours, theirs = (one._fitted and one._fitted.contents for one in (self, other))
+        return ours is theirs or bool(eqx.tree_equal(*jax.device_get((ours, theirs))))
+
+    def __hash__(self) -> int:
+        return hash(self.settings.model_dump_json())
+
+    def __reduce__(self):
+        if self._fitted is None:
+            return type(self), (self.settings,)
+        file = io.BytesIO()
+        self.save(file)
+        return type(self)._of_bytes, (file.getvalue(),)
+
+    @classmethod
+    def _of_bytes(cls, content: bytes) -> "Forecaster":
+        return cls.load(io.BytesIO(content))
+
+    def __copy__(self) -> "Forecaster":
+        """Another one of the same contents: they never change, `fit` makes new ones."""
+        copied = type(self)(self.settings)
+        copied._fitted = self._fitted
+        return copied
+
+    def __deepcopy__(self, memo: dict) -> "Forecaster":
+        return self.__copy__()
 
     @property
     def is_fitted(self) -> bool:
@@ -100,7 +142,7 @@ class Forecaster:
     @property
     def provenance(self) -> dict[str, Any]:
         """Data, seed, versions, and how training went."""
-        return self._get().provenance
+        return copy.deepcopy(self._get().provenance)
 
     def fit(
         self,
@@ -179,7 +221,7 @@ class Forecaster:
         trained = Trained(fitted.columns, fitted.normalisation, fitted.provenance["data"]["gaps"])
         question = read_question(observations, times, starts, privileged, known, trained)
         predictor = fitted.predictor if by is None else fitted.alone(by)
-        mixture, findings, key = self._answer(predictor, question, num_samples, seed)
+        mixture, findings, key_data = self._answer(predictor, question, num_samples, seed)
         numbers = [len(times) for times in question.times]
         table = question.table
         return Forecast(
@@ -192,7 +234,7 @@ class Forecaster:
             spans=fitted.normalisation.to_model_times(
                 np.concatenate(question.times), np.repeat(question.origins, numbers)
             ),
-            key=key,
+            key_data=key_data,
             observations=table.to_dataframe(),
             refused=dict(question.refused),
             **self._found(findings, table.labels),
@@ -222,7 +264,7 @@ class Forecaster:
         means, scales = np.empty(shape, np.float32), np.empty(shape, np.float32)
         # The same random numbers for every series: none depends on what stands beside it.
         key = jax.random.key(seed)
-        noise_key = key
+        key_data = np.asarray(jax.random.key_data(key))
         findings: dict[int, Findings] = {}
         for (length, num_times, horizon), members in groups.items():
             chosen = np.array(members)
@@ -244,7 +286,7 @@ class Forecaster:
             )
             following = iter(members)
             for part in parts:
-                noise_key = as_keys(part.key_data[0])
+                key_data = part.key_data[0]
                 some = first_samples(part.findings, num_samples)
                 for place, (mean, scale) in enumerate(zip(part.means, part.scales, strict=True)):
                     i = next(following)
@@ -254,7 +296,7 @@ class Forecaster:
                     rows = slice(ends[i] - number, ends[i])
                     means[:, rows] = mean[:num_samples, :number]
                     scales[:, rows] = scale[:num_samples, :number]
-        return NormalMixture(means, scales), findings, noise_key
+        return NormalMixture(means, scales), findings, key_data
 
     def _found(self, findings: dict[int, Findings], labels: np.ndarray) -> dict[str, Any]:
         """What a forecast says of each series beside its trajectory."""
@@ -276,14 +318,18 @@ class Forecaster:
             found["privileged"] = Recovered(fitted.columns, fitted.normalisation, labels, mixture)
         return found
 
-    def save(self, path: str | os.PathLike) -> None:
-        """Write everything into one file: weights, settings, normalisation, columns, provenance."""
-        save_fitted(path, self._get(), self.settings)
+    def save(self, file: Any) -> None:
+        """Write everything into one file: weights, settings, normalisation, columns, provenance.
+
+        `file` is a path, or a file that is open for writing bytes.
+        """
+        save_fitted(file, self._get(), self.settings)
 
     @classmethod
-    def load(cls, path: str | os.PathLike) -> "Forecaster":
-        """Read a forecaster that `save` wrote; it forecasts the same numbers."""
-        fitted, settings = load_fitted(path)
+    def load(cls, file: Any) -> "Forecaster":
+        """Read a forecaster that `save` wrote, from a path or from a file that is open for reading
+        bytes; it forecasts the same numbers."""
+        fitted, settings = load_fitted(file)
         forecaster = cls(settings)
         forecaster._fitted = fitted
         return forecaster
@@ -294,9 +340,9 @@ class Forecaster:
         return self._fitted
 
 
-def load(path: str | os.PathLike) -> Forecaster:
-    """Read a forecaster that `Forecaster.save` wrote."""
-    return Forecaster.load(path)
+def load(file: Any) -> Forecaster:
+    """Read a forecaster that `Forecaster.save` wrote, from a path or an open file."""
+    return Forecaster.load(file)
 
 
 def _check_seed(seed: int) -> int:
