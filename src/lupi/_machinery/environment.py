@@ -39,6 +39,7 @@ def worker_environment(environment: Mapping[str, str] = os.environ) -> dict[str,
         "NPROC": "1",
         "XLA_FLAGS": flags,
         "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
         # Compiled once, used by all workers and by the next command. Functions with error
         # callbacks, diffrax's, cannot be kept: a failing simulation gives NaN instead, and
         # `simulate` says so.
