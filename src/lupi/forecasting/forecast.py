@@ -5,8 +5,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import jax
 import numpy as np
-from jaxtyping import Float, UInt32
+from jaxtyping import Float, PRNGKeyArray
 
 from lupi._machinery.notebooks import as_html, first_rows, picture
 from lupi.data.normalisation import Normalisation
@@ -80,8 +81,8 @@ class Forecast:
     spans: np.ndarray
     """Of each row, its time in spans of the training data: beyond 1 nothing was ever seen, and
     intervals grow by how far beyond it is."""
-    key_data: UInt32[np.ndarray, " word"]
-    """Of the key of the noise in `samples`, the same for every series."""
+    key: PRNGKeyArray
+    """Of the noise in `samples`, the same for every series."""
     observations: "pd.DataFrame"
     """What the forecast was made from, in long format."""
     privileged: Recovered | None = None
@@ -140,9 +141,7 @@ class Forecast:
         """Possible noisy series, each of one sample of the system."""
         number, _, observed = self.mixture.means.shape
         shape = (number, int(self.positions.max()) + 1, observed)
-        noise = draw_components(
-            NormalMixture(np.zeros(shape), np.ones(shape)), as_keys(self.key_data)
-        )
+        noise = draw_components(NormalMixture(np.zeros(shape), np.ones(shape)), self.key)
         draws = self.mixture.means + self.mixture.scales * noise[:, self.positions]
         return self.normalisation.to_original_values(draws)
 
@@ -171,6 +170,13 @@ class Forecast:
     def __len__(self) -> int:
         """How many series there are."""
         return len(self.series)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Keys cannot be pickled, the numbers that they stand for can.
+        return self.__dict__ | {"key": np.asarray(jax.random.key_data(self.key))}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state | {"key": as_keys(state["key"])})
 
     def __repr__(self) -> str:
         rows = f"{len(self.times)} rows of {self.columns.in_words()}"

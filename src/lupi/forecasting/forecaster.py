@@ -31,6 +31,7 @@ from lupi.prediction import (
     SMALLEST_CONTEXT,
     SMALLEST_SAMPLES,
     SMALLEST_TIMES,
+    as_keys,
     first_samples,
     horizon_of,
     predict_in_parts,
@@ -221,7 +222,7 @@ class Forecaster:
         trained = Trained(fitted.columns, fitted.normalisation, fitted.provenance["data"]["gaps"])
         question = read_question(observations, times, starts, privileged, known, trained)
         predictor = fitted.predictor if by is None else fitted.alone(by)
-        mixture, findings, key_data = self._answer(predictor, question, num_samples, seed)
+        mixture, findings, key = self._answer(predictor, question, num_samples, seed)
         numbers = [len(times) for times in question.times]
         table = question.table
         return Forecast(
@@ -234,7 +235,7 @@ class Forecaster:
             spans=fitted.normalisation.to_model_times(
                 np.concatenate(question.times), np.repeat(question.origins, numbers)
             ),
-            key_data=key_data,
+            key=key,
             observations=table.to_dataframe(),
             refused=dict(question.refused),
             **self._found(findings, table.labels),
@@ -264,7 +265,7 @@ class Forecaster:
         means, scales = np.empty(shape, np.float32), np.empty(shape, np.float32)
         # The same random numbers for every series: none depends on what stands beside it.
         key = jax.random.key(seed)
-        key_data = np.asarray(jax.random.key_data(key))
+        noise_key = key
         findings: dict[int, Findings] = {}
         for (length, num_times, horizon), members in groups.items():
             chosen = np.array(members)
@@ -286,7 +287,7 @@ class Forecaster:
             )
             following = iter(members)
             for part in parts:
-                key_data = part.key_data[0]
+                noise_key = as_keys(part.key_data[0])
                 some = first_samples(part.findings, num_samples)
                 for place, (mean, scale) in enumerate(zip(part.means, part.scales, strict=True)):
                     i = next(following)
@@ -296,7 +297,7 @@ class Forecaster:
                     rows = slice(ends[i] - number, ends[i])
                     means[:, rows] = mean[:num_samples, :number]
                     scales[:, rows] = scale[:num_samples, :number]
-        return NormalMixture(means, scales), findings, key_data
+        return NormalMixture(means, scales), findings, noise_key
 
     def _found(self, findings: dict[int, Findings], labels: np.ndarray) -> dict[str, Any]:
         """What a forecast says of each series beside its trajectory."""
