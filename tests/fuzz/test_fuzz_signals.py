@@ -27,7 +27,7 @@ LONGEST = 60
 
 def start(folder: Path) -> subprocess.Popen:
     """The training, in a folder of its own, with what others have compiled."""
-    cache = {"JAX_COMPILATION_CACHE_DIR": compiled().name}
+    cache = {"JAX_COMPILATION_CACHE_DIR": str(Path(tempfile.gettempdir()) / "lupi-fuzz-compiled")}
     cache["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
     return subprocess.Popen(
         [sys.executable, "-m", "lupi", *TRAIN],
@@ -39,9 +39,11 @@ def start(folder: Path) -> subprocess.Popen:
     )
 
 
-@functools.cache
-def compiled() -> tempfile.TemporaryDirectory:
-    return tempfile.TemporaryDirectory()
+def finish(folder: Path) -> None:
+    """Train to the end."""
+    command = start(folder)
+    _, said = command.communicate(timeout=300)
+    assert command.returncode == 0, said
 
 
 def forecast_of(folder: Path):
@@ -54,10 +56,10 @@ def undisturbed() -> tuple[list, float]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         runs().to_csv(folder / "runs.csv", index=False)
-        start(folder).communicate(timeout=300)  # compiles
+        finish(folder)  # compiles
         (folder / "n.lupi").unlink()
         started = time.monotonic()
-        assert start(folder).wait(timeout=300) == 0
+        finish(folder)
         return forecast_of(folder), time.monotonic() - started
 
 
@@ -86,9 +88,7 @@ def test_a_training_that_is_stopped_goes_on_to_the_same_result(moment, number, t
         if begun:
             assert "Traceback" not in said, said
         assert (folder / "runs.csv").read_text() == table
-        again = start(folder)
-        _, said = again.communicate(timeout=300)
-        assert again.returncode == 0, said
+        finish(folder)
         assert forecast_of(folder) == expected
         left = {path.name for path in folder.iterdir()} - {"runs.csv", "n.lupi"}
         assert not {path for path in left if not path.endswith(".lock")}, left
