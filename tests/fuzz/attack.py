@@ -25,7 +25,7 @@ def examples(number: int) -> settings:
         deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
     )
     if IS_LONG:
-        return settings(common, max_examples=10 * number, print_blob=True)
+        return settings(common, max_examples=20 * number, print_blob=True)
     return settings(common, max_examples=number, derandomize=True, database=None)
 
 

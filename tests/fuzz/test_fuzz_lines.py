@@ -83,7 +83,7 @@ def run_here(line: list[str], settings: str = SETTINGS) -> Ended:
         return run(*line, writes=writes)
 
 
-@examples(30)
+@examples(20)
 @given(lines())
 def test_any_command_line_runs_or_is_refused(line):
     if not is_over():
@@ -109,7 +109,7 @@ NAMES = st.sampled_from(
 )
 
 
-@examples(30)
+@examples(20)
 @given(st.dictionaries(NAMES, TOML, max_size=3), st.sampled_from(["default", "paper"]))
 def test_any_settings_are_taken_or_refused(settings, preset):
     if is_over():

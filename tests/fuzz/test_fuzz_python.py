@@ -69,7 +69,7 @@ ARGUMENTS = {
 }
 
 
-@examples(40)
+@examples(20)
 @given(
     observations(),
     st.lists(st.sampled_from([*ARGUMENTS]), max_size=2).flatmap(

@@ -93,14 +93,14 @@ def goes_through(name: str, content: bytes, *, to_the_end: bool) -> None:
                 run("predict", "n.lupi", name, "--out", "g.csv", writes=["g.csv"])
 
 
-@examples(25)
+@examples(15)
 @given(csv_tables())
 def test_any_csv_is_understood_or_refused(content):
     if not is_over():
         goes_through("table.csv", content, to_the_end=False)
 
 
-@examples(25)
+@examples(15)
 @given(parquet_tables())
 def test_any_parquet_is_understood_or_refused(content):
     if not is_over():
@@ -111,7 +111,7 @@ def test_a_table_in_order_goes_all_the_way():
     goes_through("table.csv", runs().to_csv(index=False).encode(), to_the_end=True)
 
 
-@examples(2)
+@examples(1)
 @given(csv_tables())
 def test_any_csv_that_is_understood_is_trained_on_or_refused(content):
     if not is_over():
