@@ -3,14 +3,14 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: reproduce test test-slow bench clean
+.PHONY: reproduce test test-slow fuzz bench clean
 
 reproduce: $(VENV)/.installed
 	$(BIN)/lupi reproduce
 
 # A worker has one core: left alone, threads of OpenBLAS wait for each other on cores that others
 # use, and small factorisations take many times as long.
-test test-slow: export OPENBLAS_NUM_THREADS = 1
+test test-slow fuzz: export OPENBLAS_NUM_THREADS = 1
 
 test: $(VENV)/.installed
 	$(BIN)/ruff check .
@@ -20,6 +20,12 @@ test: $(VENV)/.installed
 
 test-slow: $(VENV)/.installed
 	$(BIN)/pytest -n 2 -m slow
+
+# An attack on the program, as long as you like: make fuzz MINUTES=30 SEED=0
+MINUTES ?= 30
+SEED ?= 0
+fuzz: $(VENV)/.installed
+	$(BIN)/python tests/fuzz --minutes $(MINUTES) --seed $(SEED)
 
 # All parts, or some: make bench PARTS="speed latency"
 bench: $(VENV)-bench/.installed

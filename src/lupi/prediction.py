@@ -1,6 +1,7 @@
 """From a few observations to a distribution over the whole trajectory, of one system or many."""
 
 import math
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -36,6 +37,10 @@ NUMBERS_AT_ONCE = 2**25
 
 WORTH_OPTIMISING = 4_000
 """Trajectories from which on predicting is compiled to run fast, not to be ready soon."""
+
+_TURN = threading.RLock()
+"""Of whoever predicts: two calls at a time, on threads, have been seen to wait for each other for
+ever, somewhere in XLA."""
 
 
 def predict(
@@ -222,11 +227,11 @@ def _each(
     def part(start: int, count: int) -> Part:
         some = jax.tree.map(lambda leaf: _filled(leaf[start : start + at_once], at_once), arrays)
         turns = np.array(math.ceil(count / sizes[2]), np.int32)
-        results = run(function, predictor, some, sizes, turns)
-        return Part(some[-2][:count], *jax.tree.map(lambda leaf: np.asarray(leaf)[:count], results))
+        with _TURN:
+            results = run(function, predictor, some, sizes, turns)
+            found = jax.tree.map(lambda leaf: np.asarray(leaf)[:count], results)
+        return Part(some[-2][:count], *found)
 
-    # One call after the other: two at a time, on threads, have been seen to wait for each other for
-    # ever, somewhere in XLA.
     for start in range(0, number, at_once):
         yield part(start, min(at_once, number - start))
 

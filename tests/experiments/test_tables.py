@@ -23,6 +23,7 @@ from lupi.experiments import (
     run,
     table_settings,
 )
+from lupi.experiments.running import seeds_beside
 from lupi.experiments.systems import make_data
 from lupi.models import load_process
 from lupi.report import write_report
@@ -238,15 +239,21 @@ def test_seeds_that_cannot_train_together_train_one_by_one(tmp_path):
     times = table.times + 100.0 * (np.arange(len(table.times)) >= table.offsets[-2])
     experiment = Experiment.of_table(dataclasses.replace(table, times=times))
     settings = table_settings({"late": experiment}, epochs=1, validation_share=0.25)
-    own, seeds = settings.experiments["late"], {}
-    for seed in range(10):
-        key = jax.random.split(jax.random.key(seed), 5)[0]
-        data = make_data(experiment, own, key=key)
-        if len(data.test) == 2:
-            seeds.setdefault(len(data.validation), seed)
-    folders = [RunFolder(tmp_path, "late", "cnp", seeds[number]) for number in (1, 2)]
+    own = settings.experiments["late"]
+
+    def sizes(seed: int) -> tuple[int, int]:
+        data = make_data(experiment, own, key=jax.random.split(jax.random.key(seed), 5)[0])
+        return len(data.validation), len(data.test)
+
+    first = next(  # of three seeds that have as much to be tested on, and not to validate on
+        seed
+        for seed in range(0, 60, 3)
+        if len({sizes(one) for one in seeds_beside(seed)}) > 1
+        and {sizes(one)[1] for one in seeds_beside(seed)} == {2}
+    )
+    folders = [RunFolder(tmp_path, "late", "cnp", seed) for seed in (first, first + 1)]
     found = run(folders, own, settings.models["cnp"], experiment)
-    assert [run.records[0].seed for run in found] == [seeds[1], seeds[2]]
+    assert [run.records[0].seed for run in found] == [first, first + 1]
     assert all(folder.finished() is not None for folder in folders)
 
 

@@ -100,3 +100,19 @@ def test_what_is_made_of_a_prediction_works_there_too(nopi, observations):
 
     for inside, plain in zip(jax.jit(summary)(1.0), summary(1.0), strict=True):
         np.testing.assert_allclose(inside, plain, atol=1e-5)
+
+
+@pytest.mark.parametrize("switched_on", [False, True])
+@pytest.mark.parametrize("double", [False, True])
+def test_it_computes_in_its_own_precision_whatever_is_switched_on(switched_on, double):
+    third, kind = compiled(_third, brief=True, double=double), np.float64 if double else np.float32
+    numbers = np.array([1.0, 2.0])
+    with jax.enable_x64(switched_on):
+        for given in (numbers, jnp.asarray(numbers)):
+            found = np.asarray(third(given))
+            assert found.dtype == kind
+            assert found[0] == kind(1) / 3
+
+
+def _third(numbers):
+    return jnp.asarray(numbers, float) / 3

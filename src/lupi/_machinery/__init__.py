@@ -1,1 +1,2 @@
-"""What only makes XLA quick, imports lazy and files safe. Private: nothing here is about models."""
+"""What only makes XLA quick, imports lazy, files safe and objects look well in notebooks. Private:
+nothing here is about models."""

@@ -15,7 +15,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from lupi._machinery.files import write_atomically
+from lupi._machinery.open_files import File, content_of, name_of, write_content
 from lupi.errors import UserError, UserNotice
 
 FORMAT = 5
@@ -43,32 +43,28 @@ class ArrayFile(NamedTuple):
     arrays: dict[str, np.ndarray]
 
 
-def write_arrays(
-    path: str | os.PathLike, arrays: dict[str, np.ndarray], header: Header, *, kind: str
-) -> None:
+def write_arrays(file: File, arrays: dict[str, np.ndarray], header: Header, *, kind: str) -> None:
     """Write a file of some kind, whole or not at all."""
     text = json.dumps({"format": FORMAT, "kind": kind} | header, allow_nan=False)
     contents = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     data = save(contents, metadata={"lupi": text, "sha256": NO_SUM})
     if _header_length(data) > LONGEST_HEADER:
         raise UserError(
-            f"{path} would have a header of {_header_length(data)} bytes, expected at most "
-            f"{LONGEST_HEADER}: name fewer columns or categories."
+            f"{name_of(file)} would have a header of {_header_length(data)} bytes, expected at "
+            f"most {LONGEST_HEADER}: name fewer columns or categories."
         )
     place = _place_of_sum(data, NO_SUM)
     checksum = hashlib.sha256(data).hexdigest().encode()
-    write_atomically(path, data[:place] + checksum + data[place + len(checksum) :])
+    write_content(file, data[:place] + checksum + data[place + len(checksum) :])
 
 
-def read_arrays(path: str | os.PathLike, *, kind: str) -> ArrayFile:
+def read_arrays(file: File, *, kind: str) -> ArrayFile:
     """What a file of this kind holds, once it is sure that it is as it was written.
 
     Files of formats before there were checksums are read with a notice.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise UserError(f"expected a lupi file at {path}, found none: check the path.")
-    data = _read(path)
+    path = name_of(file)
+    data = _read(file)
     try:
         arrays = load(data)
         metadata = json.loads(data[8 : 8 + _header_length(data)]).get("__metadata__")
@@ -81,22 +77,33 @@ def read_arrays(path: str | os.PathLike, *, kind: str) -> ArrayFile:
     return ArrayFile(header, arrays)
 
 
-def _read(path: Path) -> bytes:
-    """All bytes, once the first of them do not promise a header that is longer than any is."""
-    with path.open("rb") as file:
-        first = file.read(8)
-        length = int.from_bytes(first, "little")
-        if len(first) == 8 and LONGEST_HEADER < length <= path.stat().st_size:
-            raise UserError(
-                f"the header of {path} has {length} bytes, expected at most {LONGEST_HEADER}: "
-                "lupi wrote no such file; restore it or make it again."
-            )
-        if len(first) < 8 or length > path.stat().st_size - 8:
-            raise _no_lupi_file(path, "it is shorter than its header")
-        return first + file.read()
+def _read(file: File) -> bytes:
+    """All bytes of a file, once the first of them do not promise a header longer than any is."""
+    if not isinstance(file, str | os.PathLike):
+        data = content_of(file)
+        _check_length(name_of(file), data[:8], len(data))
+        return data
+    path = Path(file)
+    if not path.is_file():
+        raise UserError(f"expected a lupi file at {path}, found none: check the path.")
+    with path.open("rb") as opened:
+        first = opened.read(8)
+        _check_length(name_of(file), first, path.stat().st_size)
+        return first + opened.read()
 
 
-def _no_lupi_file(path: Path, error: object) -> UserError:
+def _check_length(name: str, first: bytes, size: int) -> None:
+    length = int.from_bytes(first, "little")
+    if len(first) == 8 and LONGEST_HEADER < length <= size:
+        raise UserError(
+            f"the header of {name} has {length} bytes, expected at most {LONGEST_HEADER}: "
+            "lupi wrote no such file; restore it or make it again."
+        )
+    if len(first) < 8 or length > size - 8:
+        raise _no_lupi_file(name, "it is shorter than its header")
+
+
+def _no_lupi_file(path: str, error: object) -> UserError:
     return UserError(
         f"expected a lupi file, but {path} is truncated or of another kind ({error}): "
         "restore the file or make it again."
@@ -113,7 +120,7 @@ def _place_of_sum(data: bytes, checksum: str) -> int:
     return data.find(text, 8, end) + 1 if data.count(text, 8, end) == 1 else -1
 
 
-def _header(path: Path, metadata: dict[str, str] | None, kind: str) -> Header:
+def _header(path: str, metadata: dict[str, str] | None, kind: str) -> Header:
     if not metadata or "lupi" not in metadata:
         raise UserError(
             f"expected a lupi file, but {path} was written by another program: "
@@ -156,7 +163,7 @@ def _is_deeper(value: Any, levels: int) -> bool:
     return levels == 0 or any(_is_deeper(one, levels - 1) for one in inner)
 
 
-def _check_sum(path: Path, data: bytes, metadata: dict[str, str], version: int) -> None:
+def _check_sum(path: str, data: bytes, metadata: dict[str, str], version: int) -> None:
     """Raise if a byte is not as it was written; notice a file that cannot tell."""
     checksum = metadata.get("sha256")
     if checksum is None and version < CHECKED_FROM:

@@ -10,6 +10,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import numpy as np
 from jax.core import Tracer
 
 from lupi._machinery.forks import check_not_forked
@@ -26,20 +27,19 @@ SOON_READY: dict[str, bool | int] = {
 
 
 @cache
-def compiled(function: Callable, *, brief: bool) -> Callable:
+def compiled(function: Callable, *, brief: bool, double: bool = False) -> Callable:
     """The function, compiled at its first call: to be ready soon if `brief`, else to run fast.
 
-    Arguments that are not arrays are compiled in. Inside another compiled, mapped or differentiated
-    function it becomes a part of that one; where none of its arguments depends on that function's
-    own, it is computed at once, while the other is traced.
+    It computes in float32, or in float64 if `double`, whatever precision the caller has switched
+    on: the same numbers come out. Arguments that are not arrays are compiled in. Inside another
+    compiled, mapped or differentiated function it becomes a part of that one; where none of its
+    arguments depends on that function's own, it is computed at once, while the other is traced.
     """
     options = SOON_READY if brief else OPTIMISED
     jit: Any = eqx.filter_jit  # whose types leave out the arguments of jax.jit
     jitted = jit(function, compiler_options=options)
 
-    def call(*arguments):
-        if is_traced(arguments):
-            return function(*arguments)
+    def run(*arguments):
         check_not_forked()
         try:
             return jitted(*arguments)
@@ -49,7 +49,21 @@ def compiled(function: Callable, *, brief: bool) -> Callable:
             with jax.ensure_compile_time_eval():
                 return jitted(*arguments)
 
+    def call(*arguments):
+        if is_traced(arguments):
+            return function(*arguments)
+        if jax.config.read("jax_enable_x64") == double:
+            return run(*arguments)
+        with jax.enable_x64(double):
+            return run(*jax.tree.map(_of_host, arguments))
+
     return call
+
+
+def _of_host(leaf: Any) -> Any:
+    """An array of numbers as NumPy's, which JAX takes in the precision that is switched on."""
+    is_numbers = isinstance(leaf, jax.Array) and isinstance(leaf.dtype, np.dtype)
+    return np.asarray(leaf) if is_numbers else leaf
 
 
 def is_traced(tree: Any) -> bool:

@@ -39,6 +39,7 @@ def worker_environment(environment: Mapping[str, str] = os.environ) -> dict[str,
         "NPROC": "1",
         "XLA_FLAGS": flags,
         "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
         # Functions with error callbacks, diffrax's, cannot be kept: a failing simulation gives NaN
         # instead, and `simulate` says so.
         "EQX_ON_ERROR": "nan",

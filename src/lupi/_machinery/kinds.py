@@ -17,7 +17,7 @@ def by_kind(what: str, kinds: dict[str, type]) -> Any:
             value = {"kind": value}
         if isinstance(value, dict):
             kind = value.get("kind")
-            if kind not in kinds:
+            if not isinstance(kind, str) or kind not in kinds:
                 raise ValueError(f"unknown {what} {kind!r}, expected one of {', '.join(kinds)}")
             try:
                 return kinds[kind](**{k: v for k, v in value.items() if k != "kind"})

@@ -28,6 +28,9 @@ class Known:
         """How many series there are."""
         return len(self.offsets) - 1
 
+    def __repr__(self) -> str:
+        return f"<Known: {self.values.shape[1]} columns of {len(self)} series>"
+
     def __getitem__(self, chosen: Int64[np.ndarray, " chosen"]) -> "Known":
         """The paths of some series."""
         paths = [self.path(i) for i in chosen.tolist()]

@@ -9,8 +9,10 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64, Shaped
 from pydantic import BaseModel, ConfigDict
 
+from lupi._machinery.notebooks import as_html, first_rows
 from lupi.data.known import Known
 from lupi.data.limits import Limit
+from lupi.data.problems import listed
 from lupi.errors import UserError
 
 if TYPE_CHECKING:
@@ -56,6 +58,16 @@ class Columns(BaseModel):
         }
         return tuple(dict.fromkeys(of_kinds.get(name, name) for name in self.privileged))
 
+    def in_words(self) -> str:
+        """What is what, in a line: `'x', 'y' over 't', privileged 'k'`."""
+        parts = [f"{listed(self.observed, most=5)} over {self.time!r}"]
+        if self.privileged:
+            parts.append(f"privileged {listed(self.privileged_sources, most=5)}")
+        if self.known:
+            parts.append(f"known {listed(self.known, most=5)}")
+        text = ", ".join(parts)
+        return text if len(text) <= 200 else f"{text[:197]}..."
+
     def with_unit(self, name: str) -> str:
         """The name of a column with its unit."""
         return f"{name} [{self.units[name]}]" if name in self.units else name
@@ -89,6 +101,13 @@ class SeriesTable:
     def __len__(self) -> int:
         """How many series there are."""
         return len(self.labels)
+
+    def __repr__(self) -> str:
+        rows = f"{len(self.times)} rows of {self.columns.in_words()}"
+        return f"<SeriesTable: {len(self)} series, {rows}>"
+
+    def _repr_html_(self) -> str:
+        return as_html(self, lambda: first_rows(self.to_dataframe()))
 
     @property
     def lengths(self) -> Int64[np.ndarray, " series"]:

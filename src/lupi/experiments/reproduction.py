@@ -1,12 +1,16 @@
 """The whole of Table 1: many runs, interrupted and resumed, into one results file."""
 
 import json
+import operator
 import os
+import pickle
 import signal
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import compress, groupby
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +26,15 @@ from lupi.experiments.claims import judge_claims
 from lupi.experiments.experiment import Experiment
 from lupi.experiments.paper import EXPERIMENTS, PAPER_MODELS, get_experiment
 from lupi.experiments.results import Results, RunFolder, finished_folders
-from lupi.experiments.running import run
+from lupi.experiments.running import run, seeds_beside
 from lupi.experiments.settings import ReproductionSettings, RunSettings
 from lupi.experiments.systems import check_number
 from lupi.registry import MODELS, ModelSettings
 
 POLL_SECONDS = 0.5
 
-SEEDS_TOGETHER = 3
-"""Seeds of one experiment and model that are trained in one loop; more gain little per seed."""
+WATCH_SECONDS = 0.1
+"""How often a worker looks whether the command that started it is still there."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +60,11 @@ def reproduce(
     """Do every run of the selection that `out` does not hold yet, then write `results.json`.
 
     Experiments are the paper's, by their names, or a dictionary of any, by names of your own.
-    Runs go side by side in `workers` processes (one for each core unless told otherwise; with 1
-    they go one after another in this process). Stopped at any moment, the same call goes on: a run
-    counts as done once all its files are written, and what is done is not done again. The results
-    cover all finished runs of the folder, those of earlier calls included.
+    Runs go side by side in `workers` processes (one for each core unless told otherwise). Stopped
+    at any moment, the same call goes on: a run counts as done once all its files are written, and
+    what is done is not done again. The numbers of a run depend neither on how many workers there
+    are nor on what was done before. The results cover all finished runs of the folder, those of
+    earlier calls included.
     """
     chosen = _chosen(experiments)
     for kind, names, allowed in (
@@ -115,11 +120,8 @@ def _run_all(settings, out, experiments, models, seeds, workers, on_progress) ->
     pending = [folder for folder in folders if folder.finished() is None]
     for folder in pending:
         folder.history_file.unlink(missing_ok=True)
-    groups = [
-        group
-        for _, same in groupby(pending, key=lambda folder: (folder.experiment, folder.model))
-        for group in _in_groups(list(same), SEEDS_TOGETHER)
-    ]
+    together = groupby(pending, key=lambda one: (one.experiment, one.model, seeds_beside(one.seed)))
+    calls = [_arguments(list(group), settings, experiments) for _, group in together]
 
     def report() -> None:
         epochs = {f: _num_epochs(settings.experiments[f.experiment]) for f in folders}
@@ -134,15 +136,25 @@ def _run_all(settings, out, experiments, models, seeds, workers, on_progress) ->
         )
 
     report()
-    workers = workers or cpu_count()
-    if workers == 1:
-        for group in groups:
-            run(*_arguments(group, settings, experiments), on_epoch=report)
-            report()
-    elif groups:
-        calls = [_arguments(group, settings, experiments) for group in groups]
+    known = [_is_known_to_workers(call) for call in calls]
+    if any(known):
+        # Also if there is one worker: all numbers are to be made with the same settings of XLA,
+        # which a process reads once.
+        to_send = list(compress(calls, known))
         with stops_itself():
-            _run_in_processes(calls, min(workers, len(groups)), report)
+            _run_in_processes(to_send, min(workers or cpu_count(), len(to_send)), report)
+    for call in compress(calls, map(operator.not_, known)):
+        run(*call, on_epoch=report)
+        report()
+
+
+def _is_known_to_workers(call: "_Arguments") -> bool:
+    """Whether all of it is defined in modules; what the program itself defines is known here alone,
+    and such runs are done here, whatever the number of workers."""
+    try:
+        return b"__main__" not in pickle.dumps(call)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return False
 
 
 def _num_epochs(settings: RunSettings) -> int:
@@ -158,10 +170,6 @@ def _arguments(
 ) -> _Arguments:
     name, model = group[0].experiment, group[0].model
     return group, settings.experiments[name], settings.models[model], experiments[name]
-
-
-def _in_groups(items: list, size: int) -> list[list]:
-    return [items[start : start + size] for start in range(0, len(items), size)]
 
 
 def collect(settings: ReproductionSettings, out: Path) -> Results:
@@ -186,11 +194,11 @@ def _run_in_processes(calls: list[_Arguments], workers: int, report) -> None:
         max_workers=workers,
         timeout=60,
         env=worker_environment(),
-        initializer=signal.signal,
-        initargs=(signal.SIGINT, signal.SIG_IGN),  # Ctrl-C is for the parent, which ends them
+        initializer=_begin_worker,
+        initargs=(os.getpid(),),
     )
     try:
-        futures = {executor.submit(_run_in_worker, os.getpid(), *call) for call in calls}
+        futures = {executor.submit(run, *call) for call in calls}
         while futures:
             if is_stopping():
                 raise KeyboardInterrupt
@@ -210,20 +218,16 @@ def _run_in_processes(calls: list[_Arguments], workers: int, report) -> None:
     executor.shutdown(wait=True)
 
 
-def _run_in_worker(
-    parent: int,
-    group: list[RunFolder],
-    settings: RunSettings,
-    model: ModelSettings,
-    experiment: Experiment,
-) -> None:
-    def end_with_parent() -> None:
-        # A killed command must not leave workers behind that race the next one for its files.
-        if os.getppid() != parent:
-            os._exit(1)
+def _begin_worker(parent: int) -> None:
+    """End with the command, however that ends: it alone holds the lock of the folder."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
 
-    end_with_parent()
-    run(group, settings, model, experiment, on_epoch=end_with_parent)
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(WATCH_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _claim_folder(

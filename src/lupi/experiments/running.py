@@ -1,7 +1,7 @@
 """Runs of one experiment and one model, from nothing to saved results."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import jax
@@ -23,6 +23,18 @@ from lupi.preparation import prepare
 from lupi.registry import ModelSettings
 from lupi.training import EpochRow, fit_together
 
+SEEDS_TOGETHER = 3
+"""Seeds of one experiment and model that are trained in one loop; more gain little per seed."""
+
+
+def seeds_beside(seed: int) -> list[int]:
+    """The seeds that train in one loop with this one, whichever of them are asked for or finished.
+
+    How many there are decides how sums are rounded, and training makes much of that.
+    """
+    first = seed - seed % SEEDS_TOGETHER
+    return list(range(first, first + SEEDS_TOGETHER))
+
 
 def run(
     folders: Sequence[RunFolder],
@@ -34,50 +46,67 @@ def run(
 ) -> list[FinishedRun]:
     """Train one model for several seeds, together, and evaluate and save each in its folder.
 
-    All random numbers of a run come from its seed, each kind from a key of its own, so models of
-    one seed share data, contexts, splits and the initial weights of the parts they share. Without
-    an `experiment` it is the paper's that the folders are named after.
+    The seeds are some of those that train in one loop (`seeds_beside`); all of these are trained,
+    so that the numbers of one do not depend on which of the others are asked for. All random
+    numbers of a run come from its seed, each kind from a key of its own, so models of one seed
+    share data, contexts, splits and the initial weights of the parts they share. Without an
+    `experiment` it is the paper's that the folders are named after.
     """
-    experiment, evaluation = (
-        experiment or get_experiment(folders[0].experiment),
-        settings.evaluation,
-    )
-    keys = [_Keys(*jax.random.split(jax.random.key(folder.seed), 5)) for folder in folders]
-    data = [make_data(experiment, settings, key=key.data) for key in keys]
-    lessons = [
-        make_lessons(part, settings, key=key.data) for part, key in zip(data, keys, strict=True)
-    ]
-    if len(set(map(_shapes, lessons, data))) > 1:
-        alone = [run([one], settings, model, experiment, on_epoch=on_epoch) for one in folders]
-        return [finished for (finished,) in alone]
+    experiment = experiment or get_experiment(folders[0].experiment)
+    beside = {
+        seed: _Lesson.of(experiment, settings, seed) for seed in seeds_beside(folders[0].seed)
+    }
     give_back_memory()
+    if len({lesson.shapes for lesson in beside.values()}) == 1:
+        return _run_together(folders, beside, settings, model, on_epoch)
+    return [
+        finished
+        for folder in folders
+        for finished in _run_together(
+            [folder], {folder.seed: beside[folder.seed]}, settings, model, on_epoch
+        )
+    ]
 
+
+def _run_together(
+    folders: Sequence[RunFolder],
+    beside: Mapping[int, "_Lesson"],
+    settings: RunSettings,
+    model: ModelSettings,
+    on_epoch: Callable[[], None],
+) -> list[FinishedRun]:
+    """Train on all lessons, by their seeds, in one loop; evaluate and save those of the folders."""
+    lessons, evaluation = list(beside.values()), settings.evaluation
+    seen = lessons[0].data.test.observations
     sizes = {
-        "observation_size": data[0].test.observations.ys.shape[-1],
-        "privileged_size": model.privileged_size(data[0].test.privileged.shape[-1]),
-        "input_size": _input_size(data[0].test.observations),
+        "observation_size": seen.ys.shape[-1],
+        "privileged_size": model.privileged_size(lessons[0].data.test.privileged.shape[-1]),
+        "input_size": 0 if seen.inputs is None else seen.inputs.values.shape[-1],
     }
 
     def add_rows(rows: list[EpochRow]) -> None:
-        for folder, row in zip(folders, rows, strict=True):
-            _add_to_history(folder, row)
+        by_seed = dict(zip(beside, rows, strict=True))
+        for folder in folders:
+            _add_to_history(folder, by_seed[folder.seed])
         on_epoch()
 
     started = time.perf_counter()
     fitted = fit_together(
-        [build_process(model.process, **sizes, key=key.weights) for key in keys],
-        lessons,
-        [part.validation for part in data],
+        [build_process(model.process, **sizes, key=lesson.keys.weights) for lesson in lessons],
+        [lesson.tasks for lesson in lessons],
+        [lesson.data.validation for lesson in lessons],
         settings=settings.training,
         objective=model.objective,
         on_epoch=add_rows,
-        keys=[key.fit for key in keys],
+        keys=[lesson.keys.fit for lesson in lessons],
     )
-    train_seconds = (time.perf_counter() - started) / len(folders)
+    trained = dict(zip(beside, fitted, strict=True))
+    train_seconds = (time.perf_counter() - started) / len(lessons)
     give_back_memory()
 
     finished = []
-    for folder, part, key, (process, _) in zip(folders, data, keys, fitted, strict=True):
+    for folder in folders:
+        process, (key, part, _) = trained[folder.seed].process, beside[folder.seed]
         started = time.perf_counter()
         family = prepare(
             process, model.inference, part.training, part.validation, key=key.prediction
@@ -161,19 +190,30 @@ class _Keys(NamedTuple):
     prediction: PRNGKeyArray
 
 
-def _input_size(seen: Observations) -> int:
-    return 0 if seen.inputs is None else seen.inputs.values.shape[-1]
+class _Lesson(NamedTuple):
+    """What one seed learns from."""
 
+    keys: _Keys
+    data: RunData
+    tasks: Task | RaggedTasks
 
-def _shapes(lessons: Task | RaggedTasks, data: RunData) -> tuple:
-    """What two runs must agree in to train in one loop.
+    @classmethod
+    def of(cls, experiment: Experiment, settings: RunSettings, seed: int) -> "_Lesson":
+        keys = _Keys(*jax.random.split(jax.random.key(seed), 5))
+        data = make_data(experiment, settings, key=keys.data)
+        return cls(keys, data, make_lessons(data, settings, key=keys.data))
 
-    Those on a table may not: a series held out may lie outside of all others, and gaps are few.
-    Nor need simulated ones that are smooth in one run and not in another.
-    """
-    gaps = (part.observations.gaps is None for part in (lessons, data.validation))
-    padded = () if isinstance(lessons, RaggedTasks) else lessons.observations.ts.shape
-    return len(data.validation), *gaps, *padded
+    @property
+    def shapes(self) -> tuple:
+        """What two must agree in to be learnt in one loop.
+
+        Those on a table may not: a series held out may lie outside of all others, and gaps are few.
+        Nor need simulated ones that are smooth in one run and not in another.
+        """
+        validation = self.data.validation
+        gaps = (part.observations.gaps is None for part in (self.tasks, validation))
+        padded = () if isinstance(self.tasks, RaggedTasks) else self.tasks.observations.ts.shape
+        return len(validation), *gaps, *padded
 
 
 def _metric(value: Estimate) -> Metric:

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from lupi._machinery.compilation import padded_size
+from lupi._machinery.notebooks import as_html
 from lupi.data.original_units import in_original_units
 from lupi.data.series_table import SeriesTable, check_is_table, original_times
 from lupi.distributions import NormalMixture
@@ -46,6 +47,21 @@ class TableEvaluation(NamedTuple):
     """By how much what the networks say was widened; none where it was not."""
     refused: dict[Any, str]
     """Series that are in no score, by label, with the reason."""
+
+    def __repr__(self) -> str:
+        return f"<TableEvaluation: {len(self.forecast)} series, {len(self.refused)} refused>"
+
+    def _repr_html_(self) -> str:
+        import pandas as pd
+
+        means = {
+            name: {metric: value.mean for metric, value in found.items()}
+            for name, found in self.metrics.items()
+        }
+        return as_html(self, lambda: pd.DataFrame(means).to_html())
+
+    # As a tuple it would be compared array by array, which has no truth value.
+    __eq__, __ne__, __hash__ = object.__eq__, object.__ne__, object.__hash__
 
 
 def evaluate(

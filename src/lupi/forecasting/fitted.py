@@ -54,6 +54,12 @@ class Fitted:
         self.columns, self.provenance = columns, provenance
         self.parts, self.whole = parts or {}, whole
 
+    @property
+    def contents(self) -> tuple:
+        """All that it is made of, as a tree."""
+        parts = [self.members, self.normalisation, self.columns, self.provenance]
+        return (*parts, self.parts, self.whole)
+
     @cached_property
     def networks(self) -> AbstractPredictor:
         """The networks alone, in the units of all series."""

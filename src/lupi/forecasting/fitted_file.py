@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lupi._machinery.array_files import Header, read_arrays, write_arrays
 from lupi._machinery.module_arrays import arrays_of, module_of
+from lupi._machinery.open_files import File, name_of
 from lupi.blending import Calibration
 from lupi.data.normalisation import Normalisation
 from lupi.data.series_table import Columns
@@ -53,11 +54,11 @@ class Contents(BaseModel):
         return contents
 
 
-def save_fitted(path: str | os.PathLike, fitted: Fitted, settings: ForecasterSettings) -> None:
+def save_fitted(file: File, fitted: Fitted, settings: ForecasterSettings) -> None:
     """Write everything into one file: weights, settings, normalisation, columns, provenance."""
     members = fitted.members
     description = ProcessDescription.of(members[0].process, settings.process)
-    complaint = f"this forecaster cannot be saved to {path}"
+    complaint = f"this forecaster cannot be saved to {name_of(file)}"
     arrays: dict[str, np.ndarray] = {}
     for i, member in enumerate(members):
         prefix = _prefix(i, len(members))
@@ -85,12 +86,13 @@ def save_fitted(path: str | os.PathLike, fitted: Fitted, settings: ForecasterSet
             "for values far from all others in the data."
         ) from None
     header = contents.model_dump(mode="json") | {"provenance": fitted.provenance}
-    write_arrays(path, arrays, header, kind="forecaster")
+    write_arrays(file, arrays, header, kind="forecaster")
 
 
-def load_fitted(path: str | os.PathLike) -> tuple[Fitted, ForecasterSettings]:
+def load_fitted(file: File) -> tuple[Fitted, ForecasterSettings]:
     """Read what `save_fitted` wrote, once it is sure that all of it belongs together."""
-    header, arrays = read_arrays(path, kind="forecaster")
+    path = name_of(file)
+    header, arrays = read_arrays(file, kind="forecaster")
     contents, complaint = Contents.of(header, path), f"{path} is damaged"
     normalisations = contents.members or [contents.normalisation]
     blended = {n: a for n, a in arrays.items() if n.startswith(("part.", CALIBRATION, WHOLE))}

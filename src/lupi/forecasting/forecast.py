@@ -5,9 +5,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import jax
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
+from lupi._machinery.notebooks import as_html, first_rows, picture
 from lupi.data.normalisation import Normalisation
 from lupi.data.original_units import in_original_units
 from lupi.data.problems import shown
@@ -18,6 +20,7 @@ from lupi.forecasting.levels import check_levels, level_name
 from lupi.forecasting.questions import MOST_SEEN
 from lupi.forecasting.recovered import Recovered
 from lupi.forecasting.refusals import COLUMN, refusal, with_refused
+from lupi.prediction import as_keys
 
 STRANGE = 0.01
 """The surprise below which a series is called a stranger."""
@@ -170,6 +173,22 @@ class Forecast:
     def __len__(self) -> int:
         """How many series there are."""
         return len(self.series)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Keys cannot be pickled, the numbers that they stand for can.
+        return self.__dict__ | {"key": np.asarray(jax.random.key_data(self.key))}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state | {"key": as_keys(state["key"])})
+
+    def __repr__(self) -> str:
+        rows = f"{len(self.times)} rows of {self.columns.in_words()}"
+        refused = f"; {len(self.refused)} series refused" if self.refused else ""
+        number = len(self.mixture.means)
+        return f"<Forecast: {len(self)} series, {rows}; {number} samples{refused}>"
+
+    def _repr_html_(self) -> str:
+        return as_html(self, lambda: picture(self.plot()), lambda: first_rows(self.to_dataframe()))
 
     def __getitem__(self, label) -> "Forecast":
         """The forecast of one series."""

@@ -1,9 +1,13 @@
 """One object over it all: from a table of past runs to forecasts of new ones."""
 
+import copy
+import io
 import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import equinox as eqx
+import jax
 import numpy as np
 
 from lupi._machinery.forks import check_not_forked
@@ -52,6 +56,46 @@ class Forecaster:
         self.settings = settings
         self._fitted: Fitted | None = None
 
+    def __repr__(self) -> str:
+        number = self.settings.members if self._fitted is None else len(self._fitted.members)
+        networks = f"{number} network{'s' if number > 1 else ''} of {self.settings.model!r}"
+        if self._fitted is None:
+            return f"<Forecaster: {networks}, not trained>"
+        series = self._fitted.provenance["data"]["series"]
+        return f"<Forecaster: {networks}, {series} series of {self.columns.in_words()}>"
+
+    def __eq__(self, other: object) -> bool:
+        """Whether all of it is the same: settings, weights, units, columns and provenance."""
+        if not isinstance(other, Forecaster):
+            return NotImplemented
+        if self.settings != other.settings or self.is_fitted != other.is_fitted:
+            return False
+        ours, theirs = (one._fitted and one._fitted.contents for one in (self, other))
+        return ours is theirs or bool(eqx.tree_equal(*jax.device_get((ours, theirs))))
+
+    def __hash__(self) -> int:
+        return hash(self.settings.model_dump_json())
+
+    def __reduce__(self):
+        if self._fitted is None:
+            return type(self), (self.settings,)
+        file = io.BytesIO()
+        self.save(file)
+        return type(self)._of_bytes, (file.getvalue(),)
+
+    @classmethod
+    def _of_bytes(cls, content: bytes) -> "Forecaster":
+        return cls.load(io.BytesIO(content))
+
+    def __copy__(self) -> "Forecaster":
+        """Another one of the same contents: they never change, `fit` makes new ones."""
+        copied = type(self)(self.settings)
+        copied._fitted = self._fitted
+        return copied
+
+    def __deepcopy__(self, memo: dict) -> "Forecaster":
+        return self.__copy__()
+
     @property
     def is_fitted(self) -> bool:
         """Whether it can forecast."""
@@ -93,7 +137,7 @@ class Forecaster:
     @property
     def provenance(self) -> dict[str, Any]:
         """Data, seed, versions, and how training went."""
-        return self._get().provenance
+        return copy.deepcopy(self._get().provenance)
 
     def fit(
         self,
@@ -215,14 +259,18 @@ class Forecaster:
             found["privileged"] = Recovered(fitted.columns, fitted.normalisation, labels, mixture)
         return found
 
-    def save(self, path: str | os.PathLike) -> None:
-        """Write everything into one file: weights, settings, normalisation, columns, provenance."""
-        save_fitted(path, self._get(), self.settings)
+    def save(self, file: Any) -> None:
+        """Write everything into one file: weights, settings, normalisation, columns, provenance.
+
+        `file` is a path, or a file that is open for writing bytes.
+        """
+        save_fitted(file, self._get(), self.settings)
 
     @classmethod
-    def load(cls, path: str | os.PathLike) -> "Forecaster":
-        """Read a forecaster that `save` wrote; it forecasts the same numbers."""
-        fitted, settings = load_fitted(path)
+    def load(cls, file: Any) -> "Forecaster":
+        """Read a forecaster that `save` wrote, from a path or from a file that is open for reading
+        bytes; it forecasts the same numbers."""
+        fitted, settings = load_fitted(file)
         forecaster = cls(settings)
         forecaster._fitted = fitted
         return forecaster
@@ -233,6 +281,6 @@ class Forecaster:
         return self._fitted
 
 
-def load(path: str | os.PathLike) -> Forecaster:
-    """Read a forecaster that `Forecaster.save` wrote."""
-    return Forecaster.load(path)
+def load(file: Any) -> Forecaster:
+    """Read a forecaster that `Forecaster.save` wrote, from a path or an open file."""
+    return Forecaster.load(file)

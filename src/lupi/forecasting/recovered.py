@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
+from lupi._machinery.notebooks import as_html, first_rows
 from lupi.data.normalisation import Normalisation
+from lupi.data.problems import listed
 from lupi.data.series_table import Columns
 from lupi.distributions import NormalMixture
 
@@ -28,6 +30,13 @@ class Recovered:
     """Of the series."""
     mixture: NormalMixture
     """In the model's units: of shape (sample, series, privileged)."""
+
+    def __repr__(self) -> str:
+        names = listed(self.columns.privileged, most=5)
+        return f"<Recovered: {names:.200} of {len(self.labels)} series>"
+
+    def _repr_html_(self) -> str:
+        return as_html(self, lambda: first_rows(self.to_dataframe()))
 
     @property
     def mean(self) -> Float[np.ndarray, "series privileged"]:

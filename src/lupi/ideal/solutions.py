@@ -112,9 +112,9 @@ def enough_steps(
     """
     times = (np.arange(NUM_TIMES) + 0.5) / NUM_TIMES
     exact = simulate(system, time_unit * times, NUM_MEMBERS, key=key).observed
-    with jax.enable_x64(True):  # so that they are those of `simulate`
-        drawn = compiled(_draw, brief=True)(system, NUM_MEMBERS, key)
-        members = jax.tree.map(lambda leaf: np.asarray(leaf, np.float32), drawn)
+    # In float64, so that they are those of `simulate`.
+    drawn = compiled(_draw, brief=True, double=True)(system, NUM_MEMBERS, key)
+    members = jax.tree.map(lambda leaf: np.asarray(leaf, np.float32), drawn)
     spread, largest = exact.std(axis=(0, 1)), np.abs(exact).max(axis=(0, 1))
     # Far from 0, float32 has fewer digits left to tell members apart.
     noise = np.maximum(noise, np.maximum(FLOOR * spread, np.maximum(1e-5 * largest, 1e-9)))

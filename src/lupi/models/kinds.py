@@ -20,7 +20,7 @@ def as_process_settings(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     kind = value.get("kind")
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise ValueError(f"unknown kind {kind!r}, expected one of {', '.join(KINDS)}")
     return KINDS[kind].model_validate(value)
 

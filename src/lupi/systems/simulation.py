@@ -50,11 +50,10 @@ def simulate(
         "simulate fewer at a time",
     )
     brief = num_systems * times.size < WORTH_OPTIMISING
-    with jax.enable_x64(True):
-        trajectories, failed = _run(_solve_together, brief, system, times, num_systems, key)
-        if failed:
-            # One that cannot be integrated spoils the steps of all: tell it from the others.
-            trajectories, failed = _run(_solve_apart, brief, system, times, num_systems, key)
+    trajectories, failed = _run(_solve_together, brief, system, times, num_systems, key)
+    if failed:
+        # One that cannot be integrated spoils the steps of all: tell it from the others.
+        trajectories, failed = _run(_solve_apart, brief, system, times, num_systems, key)
     if failed:
         raise UserError(
             f"{failed} of {num_systems} systems could not be integrated to time {times[-1]:g}: "
@@ -65,7 +64,7 @@ def simulate(
 
 def _run(solve, brief: bool, system: System, times, num_systems: int, key):
     """Simulated members, and how many of them failed."""
-    integrate = compiled(_integrate, brief=brief)
+    integrate = compiled(_integrate, brief=brief, double=True)
     observed, privileged, ok = map(np.asarray, integrate(solve, system, times, num_systems, key))
     return Trajectories(times, observed, privileged), int((~ok).sum())
 
