@@ -1,14 +1,58 @@
 """What tests share: a small process, a few tasks, and one finished smoke run."""
 
+import os
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+# SlipCover counts the lines of what other finders load. jaxtyping puts its own before it, and would
+# hide the package from it.
+sys.meta_path.sort(key=lambda finder: type(finder).__name__ != "SlipcoverMetaPathFinder")
+
+from lupi._machinery import compilation
 from lupi.data import Observations, Task, generate_tasks
 from lupi.experiments import quick_settings, reproduce
 from lupi.models import NeuralODEProcessSettings, build_process
 from lupi.systems import DampedOscillators
+
+OPTIMISED = compilation.OPTIMISED
+
+
+def pytest_configure(config):
+    """Where nothing slow runs, all is compiled to be ready soon: it takes a fifth of the time off.
+
+    What users wait for longest, compiling, is most of what such tests do as well, and next to
+    nothing of what they compile runs for longer than that.
+    """
+    if config.option.markexpr == "not slow":
+        os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+        compilation.OPTIMISED = compilation.SOON_READY
+
+
+SHARED = ("blended", "smoke_run")
+"""Fixtures of several files that take long to make."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
+def pytest_collection_modifyitems(items):
+    """A file is run by one worker, and so are all files that share what takes long to make.
+
+    Those come first: the shorter what comes last, the less one worker waits for the other.
+    """
+    shared = {item.path: name for item in items for name in SHARED if name in item.fixturenames}
+    for item in items:
+        group = shared.get(item.path, item.nodeid.split("::")[0])
+        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: item.path not in shared)
+
+
+@pytest.fixture
+def optimised(monkeypatch):
+    """What runs long is compiled as users have it."""
+    monkeypatch.setattr(compilation, "OPTIMISED", OPTIMISED)
 
 
 @pytest.fixture(scope="session")
