@@ -18,7 +18,7 @@ test: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright
-	$(BIN)/python -m slipcover --json --out .coverage.json -m pytest -n 2 --dist loadgroup --no-loadscope-reorder -m "not slow" -W "ignore:Module already imported so cannot be rewritten; slipcover"
+	$(BIN)/python -m slipcover --json --out .coverage.json -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" -W "ignore:Module already imported so cannot be rewritten; slipcover"
 	$(BIN)/python -m slipcover --merge .coverage.json --out .coverage.json --skip-covered --fail-under 95
 
 test-slow: $(VENV)/.installed

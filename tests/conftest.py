@@ -1,5 +1,6 @@
 """What tests share: a small process, a few tasks, and one finished smoke run."""
 
+import gc
 import os
 import sys
 
@@ -32,21 +33,19 @@ def pytest_configure(config):
         compilation.OPTIMISED = compilation.SOON_READY
 
 
-SHARED = ("blended", "smoke_run")
-"""Fixtures of several files that take long to make."""
+FIRST = ("test_reproduce", "test_breakdown", "test_progress", "test_honest", "test_report")
+"""Files that share what takes long to make, in an order in which one worker runs those that share
+`smoke_run` and the other those that share `blended`: neither is made twice."""
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(items):
-    """A file is run by one worker, and so are all files that share what takes long to make.
+    """Some files first, the others in their order."""
+    items.sort(key=lambda item: (*FIRST, item.path.stem).index(item.path.stem))
 
-    Those come first: the shorter what comes last, the less one worker waits for the other.
-    """
-    shared = {item.path: name for item in items for name in SHARED if name in item.fixturenames}
-    for item in items:
-        group = shared.get(item.path, item.nodeid.split("::")[0])
-        item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: item.path not in shared)
+
+def pytest_collection_finish():
+    """What is imported by now stays: the collector of garbage need not look at it again."""
+    gc.freeze()
 
 
 @pytest.fixture
