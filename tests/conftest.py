@@ -1,14 +1,57 @@
 """What tests share: a small process, a few tasks, and one finished smoke run."""
 
+import gc
+import os
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+# SlipCover counts the lines of what other finders load. jaxtyping puts its own before it, and would
+# hide the package from it.
+sys.meta_path.sort(key=lambda finder: type(finder).__name__ != "SlipcoverMetaPathFinder")
+
+from lupi._machinery import compilation
 from lupi.data import Observations, Task, generate_tasks
 from lupi.experiments import quick_settings, reproduce
 from lupi.models import NeuralODEProcessSettings, build_process
 from lupi.systems import DampedOscillators
+
+OPTIMISED = compilation.OPTIMISED
+
+
+def pytest_configure(config):
+    """Where nothing slow runs, all is compiled to be ready soon: it takes a fifth of the time off.
+
+    What users wait for longest, compiling, is most of what such tests do as well, and next to
+    nothing of what they compile runs for longer than that.
+    """
+    if config.option.markexpr == "not slow":
+        os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+        compilation.OPTIMISED = compilation.SOON_READY
+
+
+FIRST = ("test_reproduce", "test_breakdown", "test_progress", "test_honest", "test_report")
+"""Files that share what takes long to make, in an order in which one worker runs those that share
+`smoke_run` and the other those that share `blended`: neither is made twice."""
+
+
+def pytest_collection_modifyitems(items):
+    """Some files first, the others in their order."""
+    items.sort(key=lambda item: (*FIRST, item.path.stem).index(item.path.stem))
+
+
+def pytest_collection_finish():
+    """What is imported by now stays: the collector of garbage need not look at it again."""
+    gc.freeze()
+
+
+@pytest.fixture
+def optimised(monkeypatch):
+    """What runs long is compiled as users have it."""
+    monkeypatch.setattr(compilation, "OPTIMISED", OPTIMISED)
 
 
 @pytest.fixture(scope="session")

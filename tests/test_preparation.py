@@ -72,6 +72,13 @@ def test_few_held_out_series_change_little():
     assert (np.asarray(family.trust.noise) < 1.6).all()
 
 
+def test_few_held_out_series_do_not_make_a_model_surer_of_itself():
+    training, held_out = noisy_lines(200, 0.3 * NOISE, 0), noisy_lines(2, 0.3 * NOISE, 1)
+    family = prepare(Known("line"), Refined(), training, held_out, key=KEY)
+    assert family is not None
+    assert (np.asarray(family.trust.inflation) > 0.8).all()
+
+
 def test_the_encoder_alone_needs_no_preparation():
     tasks = noisy_lines(8, NOISE, 0)
     assert prepare(Known("line"), Amortised(), tasks, tasks, key=KEY) is None

@@ -412,7 +412,7 @@ def make_new(num_runs: int) -> tuple[pd.DataFrame, dict[int, np.ndarray]]:
     return pd.concat(runs, ignore_index=True), times
 
 
-def test_forty_runs_at_once_are_forecast_as_each_alone_bit_for_bit(trained):
+def test_forty_runs_at_once_are_forecast_as_each_alone_bit_for_bit(trained, optimised):
     new, times = make_new(40)
     together = trained.predict(new, times)
     for label, of_label in times.items():
@@ -595,7 +595,7 @@ def load_old(name: str) -> lupi.Forecaster:
         return lupi.load(OLD_FILES / name)
 
 
-def test_a_file_of_the_version_before_forecasts_the_same_numbers():
+def test_a_file_of_the_version_before_forecasts_the_same_numbers(optimised):
     forecast = load_old("forecaster.lupi").predict(NEW, TIMES)
     with np.load(OLD_FILES / "forecast.npz") as before:
         for name in ("mean", "std", "samples"):

@@ -100,8 +100,9 @@ def test_what_was_found_of_each_run_is_one_table(forecast):
         "effective_share",
     ]
     assert len(table) == 30
-    one = forecast[7]
-    assert one.systems(coverage=0.5).equals(table[table["run"] == 7].reset_index(drop=True))
+    # A standard deviation over one run is rounded otherwise than one over thirty, in float32.
+    of_seven = table[table["run"] == 7].reset_index(drop=True)
+    pd.testing.assert_frame_equal(forecast[7].systems(coverage=0.5), of_seven, rtol=1e-6)
     assert ((table["surprise"] >= 0) & (table["surprise"] <= 1)).all()
     assert ((table["effective_share"] > 0) & (table["effective_share"] <= 1.0001)).all()
 
@@ -132,7 +133,7 @@ def test_a_known_privileged_value_sharpens_the_forecast(trained, new_runs):
     [
         ({"c": 1.0}, "expected a number for each of k"),
         ({"k": "much"}, "expected a number for each of k"),
-        ({9: {"k": 1.0}}, "names the series 9, which is not among"),
+        ({9: {"k": 1.0}}, "names the series 9, not among the observations"),
     ],
 )
 def test_wrong_privileged_values_are_refused(trained, new_runs, given, message):

@@ -14,7 +14,7 @@ def wave(x, factor: float):
 
 
 @pytest.fixture(params=[True, False], ids=["brief", "optimised"])
-def double_wave(request):
+def double_wave(request, optimised):
     run = compiled(wave, brief=request.param)
     return lambda x: run(x, 2.0)
 

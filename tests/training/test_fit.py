@@ -144,7 +144,7 @@ def test_tasks_streamed_in_parts_train_as_all_at_once(fitted, lupi, tasks, monke
     assert streamed.history[-1] == pytest.approx(fitted.history[-1], rel=1e-4, abs=1e-4)
 
 
-def test_a_loop_compiled_to_run_fast_computes_the_same(fitted, lupi, tasks, monkeypatch):
+def test_a_loop_compiled_to_run_fast_computes_the_same(fitted, lupi, tasks, monkeypatch, optimised):
     monkeypatch.setattr(loop, "WORTH_OPTIMISING", 0)
     fast = fit(lupi, tasks, tasks[:4], settings=SETTINGS, key=jax.random.key(0))
     assert_same(fast.process, fitted.process, rtol=1e-3, atol=2e-5)

@@ -26,7 +26,6 @@ SOON_READY: dict[str, bool | int] = {
 """For what runs briefly: compiled about five times sooner, and about seven times slower."""
 
 
-@cache
 def compiled(function: Callable, *, brief: bool, double: bool = False) -> Callable:
     """The function, compiled at its first call: to be ready soon if `brief`, else to run fast.
 
@@ -35,9 +34,15 @@ def compiled(function: Callable, *, brief: bool, double: bool = False) -> Callab
     compiled, mapped or differentiated function it becomes a part of that one; where none of its
     arguments depends on that function's own, it is computed at once, while the other is traced.
     """
-    options = SOON_READY if brief else OPTIMISED
+    return _compiled(function, tuple((SOON_READY if brief else OPTIMISED).items()), double)
+
+
+@cache
+def _compiled(
+    function: Callable, options: tuple[tuple[str, bool | int], ...], double: bool
+) -> Callable:
     jit: Any = eqx.filter_jit  # whose types leave out the arguments of jax.jit
-    jitted = jit(function, compiler_options=options)
+    jitted = jit(function, compiler_options=dict(options))
 
     def run(*arguments):
         check_not_forked()
