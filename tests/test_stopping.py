@@ -127,7 +127,8 @@ def test_training_that_is_stopped_at_any_moment_ends_where_it_would_have(folder,
         time.sleep(rng.uniform(0.2, 0.8 * long))
         if training.poll() is None:
             error, seconds = stop(training, (signal.SIGINT, signal.SIGTERM)[i % 2])
-            assert (training.returncode, "Traceback" in error) in ((130, False), (0, False))
+            assert training.returncode in (130, 0), error
+            assert "Traceback" not in error
             assert seconds < SOON
         assert names(folder) <= allowed
     last = start(*arguments, **cache)
@@ -148,9 +149,11 @@ def test_a_reproduction_that_is_stopped_ends_its_workers(start):
     assert running.returncode == 130
     assert seconds < SOON
     assert error == "\nlupi: stopped. The same command goes on from here.\n"
-    time.sleep(1)
     assert children
-    assert not [child for child in children if Path(f"/proc/{child}").exists()]
+    until = time.monotonic() + 30
+    while any(Path(f"/proc/{child}").exists() for child in children):
+        assert time.monotonic() < until
+        time.sleep(0.1)
 
 
 # The mechanism, without all that takes time

@@ -1,6 +1,6 @@
 """The program: `lupi`, and `python -m lupi`."""
 
-from lupi._machinery.stopping import EXIT_STOPPED, leave, stop_on_signals
+from lupi._machinery.stopping import EXIT_STOPPED, ignore_signals, leave, stop_on_signals
 
 
 def run() -> None:
@@ -14,6 +14,8 @@ def run() -> None:
         if end.code == EXIT_STOPPED:
             leave(EXIT_STOPPED)
         raise
+    finally:
+        ignore_signals()  # all is done, and the interpreter takes its time to end
 
 
 if __name__ == "__main__":

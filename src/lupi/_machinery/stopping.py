@@ -21,6 +21,8 @@ from lupi._machinery.files import remove_unfinished
 
 EXIT_STOPPED = 130
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
 PATIENCE = 1.5
 """Seconds in which what stops by itself must do so."""
 
@@ -37,11 +39,17 @@ def stop_on_signals() -> None:
     """End this process by our own means when it is asked to, from now on. For programs alone."""
     hears, heard = socket.socketpair()
     heard.setblocking(False)
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as in the background of a script
             signal.signal(number, lambda *_: None)
     signal.set_wakeup_fd(heard.fileno(), warn_on_full_buffer=False)
     threading.Thread(target=_wait, args=(hears, heard), daemon=True).start()
+
+
+def ignore_signals() -> None:
+    """Let this process end by itself, from now on."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def is_stopping() -> bool:
