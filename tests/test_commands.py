@@ -254,7 +254,10 @@ def test_predict_without_observations_writes_what_the_model_believes_of_any_run(
     [
         (["simulate", "pendulum", "--out", "a.csv"], "unknown system 'pendulum'"),
         (["simulate", "damping", "--out", "a.xlsx"], "ending in .csv, .parquet, .nc, got 'a.xlsx'"),
-        (["simulate", "damping", "--out", "a.csv", "--points", "1"], "--points must be a whole number from 2"),
+        (
+            ["simulate", "damping", "--out", "a.csv", "--points", "1"],
+            "--points must be a whole number from 2",
+        ),
         (["simulate", "damping", "--out", "a.csv", "--noise", "nan"], "--noise must be from 0 to"),
         (["predict", "m.lupi", "new.csv", "--out", "new.csv"], "is the file to be read"),
         (["predict", "m.lupi", "new.csv", "--out", "f.csv", "--plot", "f.xyz"], "must end in .png"),
