@@ -6,6 +6,7 @@ import pytest
 from lupi.data import read_series
 from lupi.data.outliers import find_outliers
 from lupi.data.suggestions import suggest
+from lupi.errors import UserError
 
 ROLES = {"series": "run", "time": "t", "observed": "x", "privileged": "k"}
 
@@ -23,7 +24,7 @@ def with_value(value, rows=(13,)):
     return x
 
 
-@pytest.mark.parametrize("value", [-9999.0, 999.0, 1e36])
+@pytest.mark.parametrize("value", [-9999.0, 999.0, 1e6])
 def test_a_number_far_from_all_others_is_named_with_its_place(value):
     (sentence, *_) = find_outliers(table(x=with_value(value)))
     assert sentence.startswith(f"'x' is {value:g} at the time 3.0 of series 'b'")
@@ -33,6 +34,16 @@ def test_a_number_far_from_all_others_is_named_with_its_place(value):
 def test_a_code_for_nothing_is_named_however_many_there_are():
     (sentence, *_) = find_outliers(table(x=with_value(-9999.0, rows=range(3, 13))))
     assert "the first of 10 such" in sentence
+
+
+@pytest.mark.parametrize("value", [1e36, -1e99])
+def test_a_number_that_drowns_all_others_is_a_problem(value):
+    with pytest.raises(UserError, match=r"column 'x': expected values that one scale can hold"):
+        table(x=with_value(value))
+    columns = {"run": np.repeat(np.arange(25), 2), "t": np.tile([0.0, 1.0], 25)}
+    columns["k"] = np.repeat(np.where(np.arange(25) == 3, value, np.arange(25)), 2)
+    with pytest.raises(UserError, match=r"column 'k': expected values that one scale can hold"):
+        read_series(columns | {"x": np.sin(np.arange(50.0))}, **ROLES)
 
 
 def test_outliers_are_among_the_suggestions_of_a_check():

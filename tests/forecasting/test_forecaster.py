@@ -244,7 +244,7 @@ def test_dates_go_in_and_come_out():
         (NEW.assign(t=NEW["t"] * 60), TIMES, r"has learnt from 0.0 to [\d.]+: leave it out"),
         (NEW.assign(x=NEW["x"] * 1e6), TIMES, "x = 1.*standard deviations from the training mean"),
         (NEW.rename(columns={"run": "Run"}), TIMES, "expected the series column 'run'"),
-        (NEW, [[1.0, 2.0]], "times must be a list, got an array of shape"),
+        (NEW, [[1.0, 2.0]], "times must be one list of numbers or dates"),
     ],
 )
 def test_observations_and_times_that_make_no_sense_are_refused(

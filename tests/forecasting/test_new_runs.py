@@ -231,13 +231,12 @@ def test_an_evaluation_counts_from_where_the_runs_began(by_run):
 
 
 def test_times_across_a_change_of_the_clock_may_be_written_in_any_way(by_year):
-    """At 3:00 on 27 October 2013 it is 2:00 once more in Berlin."""
-    new = ALONE.assign(t=ALONE["t"] - 100 * DAY, began=ALONE["began"] - 100 * DAY)
-    hours = pd.date_range("2013-10-27 00:00", periods=6, freq="h", tz="Europe/Berlin")
+    """At 3:00 on 26 October 2014 it is 2:00 once more in Berlin."""
+    new = ALONE.assign(t=ALONE["t"] + 160 * DAY, began=ALONE["began"] + 160 * DAY)
+    hours = pd.date_range("2014-10-26 00:00", periods=6, freq="h", tz="Europe/Berlin")
     expected = by_year.predict(new, hours.tz_convert("UTC")).mean
     for times in (hours, list(hours), [hour.isoformat() for hour in hours]):
         np.testing.assert_array_equal(by_year.predict(new, times).mean, expected)
-    # Without an offset the hour that comes twice is the first, and one that does not exist is the
-    # next that does.
-    unclear = by_year.predict(new, ["2013-10-27T02:30"]).times
-    assert unclear[0] == pd.Timestamp("2013-10-27T02:30+02:00")
+    # Without an offset, of the hour that comes twice the first is meant.
+    unclear = by_year.predict(new, ["2014-10-26T02:30"]).times
+    assert unclear[0] == pd.Timestamp("2014-10-26T02:30+02:00")

@@ -17,6 +17,9 @@ FEW, FAR = 0.05, 20.0
 """The largest share of a column that can be outliers, and how many times as far from the median as
 any other value they are."""
 
+DROWNING = 1e7
+"""The same of numbers that cannot be trained on together: what float32 tells apart."""
+
 
 def find_outliers(table: SeriesTable) -> list[str]:
     """Each column with such numbers, the first of them and where it is, as a sentence."""
@@ -37,6 +40,19 @@ def find_outliers(table: SeriesTable) -> list[str]:
             label = table.labels[np.argmax(far)]
             found.append(_sentence(name, numbers, far, f"in series {shown(label)}"))
     return found
+
+
+def drowning(numbers: np.ndarray) -> float | None:
+    """A number beside which all others are nothing: on one scale with it they cannot be told apart,
+    and on theirs it is beyond arithmetic. None where there is none."""
+    there = numbers[~np.isnan(numbers)]
+    if not there.size:
+        return None
+    distances = np.abs(there - np.median(there))
+    # Of the others, or 1 where these are all the same.
+    usual = np.sort(distances)[int((1 - FEW) * (there.size - 1))] or 1.0
+    farthest = int(np.argmax(distances))
+    return float(there[farthest]) if distances[farthest] > DROWNING * usual else None
 
 
 def _sentence(name: str, numbers: np.ndarray, far: np.ndarray, where: str) -> str:

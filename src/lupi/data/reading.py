@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float64, Int64
 from lupi.data.clocks import CLOCKS
 from lupi.data.known import expanded_names
 from lupi.data.limits import as_limits
+from lupi.data.outliers import drowning
 from lupi.data.parsing import LARGEST, Complaint, Labels, parse_labels, parse_times
 from lupi.data.plain_columns import with_plain_columns
 from lupi.data.problems import Problem, Problems, listed, raise_problems, shown
@@ -591,3 +592,15 @@ def _check_varied(table: SeriesTable, problems: Problems, privileged_problems: P
                     " between the smallest and the largest: use a smaller unit.",
                     column=name,
                 )
+            elif (large := drowning(_without_limits(table, name, there))) is not None:
+                found.add(
+                    f"expected values that one scale can hold, got {large:g} beside others that "
+                    "are nothing to it: leave the field empty if it stands for no value, or call "
+                    "the column positive, which takes logarithms.",
+                    column=name,
+                )
+
+
+def _without_limits(table: SeriesTable, name: str, values: np.ndarray) -> np.ndarray:
+    limit = table.columns.limits.get(name)
+    return values if limit is None else limit.without(values)

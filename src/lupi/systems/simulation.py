@@ -18,7 +18,7 @@ TOLERANCE = 1e-10
 WORTH_OPTIMISING = 10_000_000
 """Points from which on the simulation is compiled to run fast, not to be ready soon."""
 
-BYTES_PER_POINT = 150
+BYTES_PER_POINT = 60
 """Of a system at a time, while it is simulated: as measured with the paper's."""
 
 
