@@ -5,6 +5,7 @@ import copy
 import io
 import pickle
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -26,6 +27,13 @@ NEW = RUNS[RUNS["run"].isin(["r1", "r3"])].groupby("run").head(4)
 TIMES = [0.5, 3.0, 1.0]
 
 
+def small() -> lupi.Forecaster:
+    """One that needs no training."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of how old the file is
+        return lupi.load(OLD_FILE)
+
+
 @pytest.fixture(scope="module")
 def table() -> lupi.SeriesTable:
     return lupi.read_series(RUNS, **COLUMNS)
@@ -38,7 +46,7 @@ def forecast(blended) -> Forecast:
 
 @pytest.fixture(scope="module")
 def evaluation(table):
-    return lupi.evaluate(lupi.load(OLD_FILE), table, context="first:0.5")
+    return lupi.evaluate(small(), table, context="first:0.5")
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +126,7 @@ def test_a_file_that_takes_no_bytes_is_refused(blended, file):
 
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy])
 def test_a_copy_takes_no_time_and_is_trained_apart(how):
-    first = lupi.load(OLD_FILE)
+    first = small()
     started = time.perf_counter()
     second = how(first)
     assert time.perf_counter() - started < 0.1
@@ -138,13 +146,13 @@ def test_provenance_that_is_changed_changes_no_forecaster(blended):
 def test_forecasters_are_equal_where_all_of_them_is(blended):
     assert copy.copy(blended) == blended
     assert hash(copy.copy(blended)) == hash(blended)
-    assert blended != lupi.load(OLD_FILE)
+    assert blended != small()
     assert blended != lupi.Forecaster(blended.settings)
     assert blended != "a forecaster"
 
 
 def test_another_weight_makes_another_forecaster():
-    first, second = lupi.load(OLD_FILE), lupi.load(OLD_FILE)
+    first, second = small(), small()
     assert first == second
     (member,) = second._get().members
     other = jax.tree.map(lambda leaf: leaf + 1e-3, member.process)
