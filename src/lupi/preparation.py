@@ -138,7 +138,7 @@ def prepare_together(
     evidence = np.stack(
         [np.concatenate([one.findings.log_evidence for one in answer]) for answer in chosen]
     )
-    surprise = fit_surprise(np.array(sizes), evidence)
+    surprise = fit_surprise(np.array(sizes), evidence, num_series=total)
     return [
         _surprised(_trusting(family, sizes, inflations, noises, value**weight), surprise)
         for family in families

@@ -14,6 +14,10 @@ TAIL = 0.1
 """Of the lowest evidence: what lies below all that was seen goes on as this part does."""
 
 
+SURE = 0.8
+"""That no more systems of the family lie below than is said."""
+
+
 class Surprise(eqx.Module):
     """How rarely a system of the family is as hard to explain as a given one.
 
@@ -56,10 +60,35 @@ def _log_share_below(value, quantiles, levels):
 
 
 def fit_surprise(
-    sizes: Int[np.ndarray, " size"], log_evidence: Float[np.ndarray, "size context"]
+    sizes: Int[np.ndarray, " size"],
+    log_evidence: Float[np.ndarray, "size context"],
+    *,
+    num_series: int | None = None,
 ) -> Surprise:
-    """From the evidence of many contexts of each size."""
-    levels = (np.arange(LEVELS) + 0.5) / LEVELS
-    finite = np.nan_to_num(log_evidence, nan=-1e30, neginf=-1e30, posinf=1e30)
-    quantiles = np.quantile(finite, levels, axis=1).T
+    """From the evidence of many contexts of each size, of so many series; of as many by default.
+
+    The share of a family below the lowest of few values may be large. So each value has the share
+    that is not exceeded with the confidence `SURE`, and not the one that was seen.
+    """
+    finite = np.sort(np.nan_to_num(log_evidence, nan=-1e30, neginf=-1e30, posinf=1e30), axis=1)
+    number = finite.shape[1]
+    shares = _shares_below(number, min(number, num_series or number))
+    quantiles = np.stack([_at_even_levels(values, shares) for values in finite])
     return Surprise(sizes.astype(np.float32), quantiles.astype(np.float32))
+
+
+def _shares_below(number: int, num_series: int) -> Float[np.ndarray, " value"]:
+    """Upper bounds (Clopper's and Pearson's) of the share below each of so many sorted values."""
+    from scipy.stats import beta
+
+    seen = np.arange(number) / number * num_series
+    return beta.ppf(SURE, seen + 1, num_series - seen)
+
+
+def _at_even_levels(values: np.ndarray, shares: np.ndarray) -> Float[np.ndarray, " level"]:
+    levels = np.log((np.arange(LEVELS) + 0.5) / LEVELS)
+    shares = np.log(shares)
+    end = min(max(1, int(TAIL * len(values))), len(values) - 1)
+    slope = (values[end] - values[0]) / max(shares[end] - shares[0], 1e-6)
+    beyond = values[0] + slope * (levels - shares[0])
+    return np.where(levels < shares[0], beyond, np.interp(levels, shares, values))
