@@ -137,7 +137,7 @@ def test_bad_input_is_refused_with_what_to_do(lupi, observations, prediction):
         predict(lupi, broken, TIMES, key=key)
     with pytest.raises(UserError, match="from 0 on"):
         predict(lupi, observations, jnp.array([-0.1, 0.5]), key=key)
-    with pytest.raises(UserError, match="at least 2 to give a spread, got 1"):
+    with pytest.raises(UserError, match="whole number from 2 to 2147483647, got 1"):
         predict(lupi, observations, TIMES, num_samples=1, key=key)
     with pytest.raises(UserError, match=r"between 0 and 1, got 90\.0"):
         prediction.interval(coverage=90.0)

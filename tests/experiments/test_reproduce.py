@@ -255,9 +255,12 @@ def test_a_bad_selection_is_refused_before_anything_is_written(tmp_path, selecti
 def test_a_disk_that_fills_loses_nothing_finished(tmp_path, monkeypatch):
     folders = [RunFolder(tmp_path, "stiffness", "cnp", seed) for seed in (3, 4)]
 
-    def full_with_the_second(folder, _):
+    save = RunFolder.save_predictions
+
+    def full_with_the_second(folder, predictions):
         if folder == folders[1]:
             raise OSError(errno.ENOSPC, "No space left on device")
+        save(folder, predictions)
 
     monkeypatch.setattr(RunFolder, "save_predictions", full_with_the_second)
     with pytest.raises(OSError, match="No space left"):

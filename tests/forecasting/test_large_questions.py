@@ -8,7 +8,7 @@ import pytest
 
 import lupi
 from lupi._machinery import memory
-from lupi.errors import UserError
+from lupi.errors import UserError, UserNotice
 from lupi.forecasting import answers, questions
 
 OLD_FILES = Path(__file__).parents[1] / "old_files"
@@ -25,7 +25,8 @@ NEW = pd.concat([observed(3, "a"), observed(4, "b")])
 
 @pytest.fixture(scope="module")
 def old() -> lupi.Forecaster:
-    return lupi.load(OLD_FILES / "forecaster.lupi")
+    with pytest.warns(UserNotice, match="without a checksum"):
+        return lupi.load(OLD_FILES / "forecaster.lupi")
 
 
 def test_many_times_are_computed_in_parts_of_bounded_size_and_are_what_few_are(old, monkeypatch):

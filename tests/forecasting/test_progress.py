@@ -94,12 +94,9 @@ def test_another_seed_other_settings_other_data_and_no_file_are_not_the_same(mad
     assert read_same(made, series, SETTINGS, seed=0) is None
 
 
-def test_a_training_that_was_stopped_is_the_same_and_says_so(blended, made):
-    blended.provenance["interrupted"] = True
-    try:
-        blended.save(made)
-    finally:
-        blended.provenance["interrupted"] = False
+def test_a_training_that_was_stopped_is_the_same_and_says_so(blended, made, monkeypatch):
+    monkeypatch.setitem(blended._fitted.provenance, "interrupted", True)
+    blended.save(made)
     found = read_same(made, lupi.read_series(RUNS, **COLUMNS), SETTINGS, seed=0)
     assert found is not None
     assert found["interrupted"]

@@ -47,7 +47,7 @@ def write_arrays(file: File, arrays: dict[str, np.ndarray], header: Header, *, k
     """Write a file of some kind, whole or not at all."""
     text = json.dumps({"format": FORMAT, "kind": kind} | header, allow_nan=False)
     contents = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    data = save(contents, metadata={"lupi": text, "sha256": NO_SUM})
+    data = _in_order(save(contents, metadata={"lupi": text, "sha256": NO_SUM}))
     if _header_length(data) > LONGEST_HEADER:
         raise UserError(
             f"{name_of(file)} would have a header of {_header_length(data)} bytes, expected at "
@@ -56,6 +56,16 @@ def write_arrays(file: File, arrays: dict[str, np.ndarray], header: Header, *, k
     place = _place_of_sum(data, NO_SUM)
     checksum = hashlib.sha256(data).hexdigest().encode()
     write_content(file, data[:place] + checksum + data[place + len(checksum) :])
+
+
+def _in_order(data: bytes) -> bytes:
+    """The same file, with what is said of it in one order: safetensors' own is random."""
+    end = 8 + _header_length(data)
+    described = json.loads(data[8:end])
+    described["__metadata__"] = dict(sorted(described["__metadata__"].items()))
+    head = json.dumps(described, separators=(",", ":")).encode()
+    head += b" " * (-len(head) % 8)
+    return len(head).to_bytes(8, "little") + head + data[end:]
 
 
 def read_arrays(file: File, *, kind: str) -> ArrayFile:
