@@ -33,10 +33,10 @@ def printable(text: str) -> str:
     )
 
 
-def check_name(kind: str, name: str, allowed: Iterable[str]) -> None:
+def check_name(kind: str, name: Any, allowed: Iterable[str]) -> None:
     """Raise if `name` is none of the `allowed` ones, with the nearest as a hint."""
     allowed = tuple(allowed)
-    if name in allowed:
+    if isinstance(name, str) and name in allowed:
         return
     close = difflib.get_close_matches(str(name), allowed, n=1, cutoff=0.5)
     hint = f" Did you mean {close[0]!r}?" if close else ""

@@ -3,6 +3,7 @@
 import sys
 
 from lupi.commands.options import ColumnOptions, Json, show
+from lupi.errors import printable
 
 
 def check(file: str, /, *, columns: ColumnOptions, json: Json = False) -> None:
@@ -36,11 +37,11 @@ def check(file: str, /, *, columns: ColumnOptions, json: Json = False) -> None:
     show(understood | more if json else brief, as_json=json)
     if not json:
         for suggestion in suggestions:
-            print(f"\nSuggestion: {suggestion}")
+            print(f"\nSuggestion: {printable(str(suggestion))}")
     if found and not json:
         print(f"\n{len(found)} problem{'s' if len(found) > 1 else ''}:", file=sys.stderr)
         for problem in found:
-            print(f"- {problem}", file=sys.stderr)
+            print(f"- {printable(str(problem))}", file=sys.stderr)
     if found:
         sys.exit(2)
     if not json:
