@@ -57,6 +57,7 @@ MISTAKES = {
     "predict(times=np.ma.array([1, 2], mask=[0, 1]))": "one or more finite numbers",
     "predict(times=[10**400])": "expected times that are numbers",
     "predict(times=object())": "expected times that are numbers",
+    "predict(times=b'\\x80')": "expected times that are numbers",
     # What is known of new runs
     "predict(starts={'a': 1})": "one clock for all series",
     "predict(starts=[1])": "expected the name of a column, or a dictionary.*got list",

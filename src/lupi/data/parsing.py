@@ -68,7 +68,7 @@ def parse_labels(column: Any) -> Labels:
     elif kind == "floating":
         labels = found.to_numpy(np.float64)
     else:
-        labels = found.astype(str).to_numpy(object)
+        labels = text_of(found).to_numpy(object)
         if kind.startswith("mixed"):
             # 1 and '1' would become one series.
             odd = np.array([type(label) is not type(found[0]) for label in found])
@@ -182,7 +182,7 @@ def _inexact(column: Any, values: Float64[np.ndarray, " row"]) -> list[Complaint
     large = np.abs(values) >= LARGEST_EXACT
     if not large.any() or pd.api.types.is_float_dtype(column.dtype):
         return []
-    whole = column[large].astype(str).str.strip().str.fullmatch(r"[+-]?\d+\.?0*")
+    whole = text_of(column[large]).str.strip().str.fullmatch(r"[+-]?\d+\.?0*")
     large[large] = whole.to_numpy(bool)
     advice = "subtract a start, or use a coarser unit or dates"
     return [Complaint(large, "times below 2**53", advice)]
@@ -259,9 +259,17 @@ def _numbers_in_text(column: Any) -> tuple[Any, Any]:
 
 def _present_text(column: Any) -> tuple[Any, Any]:
     """What a column holds as text, without spaces around it, and where it holds anything."""
-    text = column.astype(str).str.strip()
+    text = text_of(column).str.strip()
     there = (column.notna() & ~text.isin(MISSING)).to_numpy(bool)
     return text.where(there), there
+
+
+def text_of(column: Any) -> Any:
+    """What a column or an index holds as text; bytes that are none, as Python writes them."""
+    try:
+        return column.astype(str)
+    except UnicodeDecodeError:
+        return column.map(str).astype(str)
 
 
 def _is_number(text: Any) -> bool:

@@ -14,7 +14,7 @@ from lupi.data.known import (
     make_path,
     one_hot,
 )
-from lupi.data.parsing import Labels, parse_numbers
+from lupi.data.parsing import Labels, parse_numbers, text_of
 from lupi.data.problems import Problems, listed
 from lupi.data.series_table import Columns
 
@@ -57,7 +57,7 @@ def _is_text(column: Any, there: np.ndarray) -> bool:
         return False
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         return False
-    text = column[there].astype(str).str.strip()
+    text = text_of(column[there]).str.strip()
     numbers = np.asarray(pd.to_numeric(text, errors="coerce"), float)
     return bool(np.isnan(numbers).mean() > 0.5)
 

@@ -15,7 +15,7 @@ from lupi.data import RaggedTasks, Task
 from lupi.data.inputs import Inputs
 from lupi.distributions import AnyArray, Normal
 from lupi.inference.mixture import GaussianMixture, fit_mixture
-from lupi.inference.reader import Reader, fit_reader
+from lupi.inference.reader import Reader, fit_reader, of_one_size
 from lupi.inference.surprise import Surprise
 from lupi.inference.trust import Trust
 from lupi.inference.whole_series import explaining_latent
@@ -128,7 +128,7 @@ def learn_families(
     *,
     seed: int = 0,
 ) -> list[Family] | None:
-    """Those of several processes of one kind, with as many active directions each."""
+    """Those of several processes of one kind, all with arrays of the same sizes."""
     seen = [some_tasks(some, MOST_SYSTEMS, seed) for some in tasks]
     one = jax.tree.map(lambda leaf: leaf[0], seen[0].observations)
     if eqx.filter_eval_shape(processes[0].encode, one).latent.loc.size == 0:
@@ -140,9 +140,16 @@ def learn_families(
     number = min(number + number % 2, len(looks[0].centre))
     values = [some.privileged for some in seen]
     readable = all(value.shape[1] and not np.isnan(value).all(0).any() for value in values)
-    return [
+    families = [
         _family(process, some, look, value if readable else None, number, seed=seed)
         for process, some, look, value in zip(processes, seen, looks, values, strict=True)
+    ]
+    readers = [family.reader for family in families if family.reader is not None]
+    if not readers:
+        return families
+    return [
+        eqx.tree_at(lambda one: one.reader, family, reader)
+        for family, reader in zip(families, of_one_size(readers), strict=True)
     ]
 
 

@@ -1,5 +1,7 @@
 """Privileged values, read off what a z decodes to."""
 
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -53,8 +55,6 @@ def fit_reader(
     _, sizes, rotated = np.linalg.svd(features - centre, full_matrices=False)
     telling = sizes**2 > NEGLIGIBLE * np.sum(sizes**2)
     axes = rotated[telling].T
-    # Of few sizes, of which few are compiled: an axis of zeros tells nothing.
-    axes = np.pad(axes, ((0, 0), (0, padded_size(axes.shape[1], 8) - axes.shape[1])))
     inputs = (features - centre) @ axes
     distances = ((inputs[:, None] - inputs) ** 2).sum(axis=-1)
     median = np.median(distances[np.triu_indices(len(inputs), 1)]) if len(inputs) > 1 else 1.0
@@ -62,6 +62,24 @@ def fit_reader(
     mean, precisions, error, weights = zip(*columns, strict=True)
     parts = centre, axes, inputs, np.stack(weights, axis=-1), precisions, mean, error
     return Reader(*(np.asarray(part, np.float32) for part in parts))
+
+
+def of_one_size(readers: Sequence[Reader]) -> list[Reader]:
+    """The same readers, with as many axes each: one of zeros tells nothing.
+
+    And of few sizes, of which few are compiled.
+    """
+    number = padded_size(max(reader.axes.shape[1] for reader in readers), 8)
+
+    def padded(values: AnyArray) -> np.ndarray:
+        return np.pad(np.asarray(values), ((0, 0), (0, number - values.shape[1])))
+
+    return [
+        eqx.tree_at(
+            lambda one: (one.axes, one.inputs), reader, (padded(reader.axes), padded(reader.inputs))
+        )
+        for reader in readers
+    ]
 
 
 def _fit_column(distances: np.ndarray, median: float, values: np.ndarray):
