@@ -1,0 +1,39 @@
+"""What training is judged by: a proper score of the forecast, of what the context does not show."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scoringrules
+
+from lupi.data import Split
+from lupi.models import Sample
+from lupi.objectives import Predictive
+
+KEY = jax.random.key(3)
+
+
+@pytest.fixture(scope="module")
+def split(observations):
+    return Split(observations.only(jnp.arange(10) < 8), jnp.arange(10) < 4)
+
+
+def test_it_is_the_score_that_another_library_gives(lupi, split):
+    code = lupi.encode(split.context)
+    z = code.latent.sample(KEY, (8,))
+    decoded = jax.vmap(lambda one: lupi.decode(Sample(one), split.target.ts))(z)
+    loc, scale = (np.moveaxis(np.asarray(part), 0, -1) for part in (decoded.loc, decoded.scale))
+    expected = scoringrules.crps_mixnorm(np.asarray(split.target.ys), loc, scale)[4:8].mean()
+    assert float(Predictive()(lupi, split, jnp.array([0.7]), key=KEY)[0]) == pytest.approx(
+        expected, rel=1e-3
+    )
+
+
+def test_privileged_values_and_the_target_change_nothing_but_what_is_asked(lupi, split):
+    loss, _ = Predictive()(lupi, split, jnp.array([0.7]), key=KEY)
+    assert loss == Predictive()(lupi, split, jnp.array([9.9]), key=KEY)[0]
+    values = split.target.ys.at[8:].set(100.0)  # padding
+    other = Split(type(split.target)(split.target.ts, values, split.target.mask), split.in_context)
+    assert float(Predictive()(lupi, other, jnp.array([0.7]), key=KEY)[0]) == pytest.approx(
+        float(loss), rel=1e-5
+    )
