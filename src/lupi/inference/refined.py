@@ -1,5 +1,6 @@
 """Inference in the model's own simulator: which z explains the context?"""
 
+from functools import partial
 from typing import NamedTuple
 
 import equinox as eqx
@@ -18,6 +19,7 @@ from lupi.inference.inference import (
     AbstractInference,
     Inferred,
     at_reference,
+    decode_samples,
     decode_with_grid,
 )
 from lupi.inference.mixture import GaussianMixture, systematic
@@ -93,17 +95,18 @@ class Refined(AbstractInference):
         active = proposal.sample(number, key=keys[0])
         other = jax.random.normal(keys[1], (number, family.other_axes.shape[1]))
         latents = jax.vmap(family.latent)(active, other)
-        parts = decode_with_grid(
-            process,
-            at_rest,
-            context,
-            latents,
-            code.deterministic,
-            [jnp.where(context.mask, context.ts, 0.0), times],
-            horizon=horizon,
-        )
+
+        seen_at = jnp.where(context.mask, context.ts, 0.0)
+        everywhere = partial(decode_with_grid, process, at_rest, context, horizon=horizon)
+        # To weigh a draw takes little of it: where few are chosen, only these are decoded whole.
+        whole = num_samples == number or privileged is not None
+        if whole:
+            parts = everywhere(latents, code.deterministic, [seen_at, times])
+        else:
+            how = {"horizon": horizon}
+            parts = decode_samples(process, latents, code.deterministic, [seen_at], **how) * 2
         log_weights = (
-            jax.vmap(lambda seen, _, grid: problem.log_likelihood(seen, grid.loc))(*parts)
+            jax.vmap(lambda seen, grid: problem.log_likelihood(seen, grid.loc))(parts[0], parts[-1])
             + jax.vmap(family.prior.log_density)(active)
             - jax.vmap(proposal.log_density)(active)
         )
@@ -113,7 +116,10 @@ class Refined(AbstractInference):
         chosen = systematic(jnp.where(power > 0, power * log_weights, 0.0), number, keys[2])
         # Out of their order: the first few are from all over.
         chosen = chosen[_scattered(number)[:num_samples]]
-        latents, (_, decoded, on_grid) = jax.tree.map(lambda leaf: leaf[chosen], (latents, parts))
+        latents, parts = jax.tree.map(lambda leaf: leaf[chosen], (latents, parts))
+        if not whole:
+            parts = everywhere(latents, code.deterministic, [times])
+        *_, decoded, on_grid = parts
         return Inferred(
             latents,
             decoded,
