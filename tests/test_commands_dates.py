@@ -77,6 +77,8 @@ def test_refused_runs_are_named_and_the_others_written(folder, tmp_path, capsys)
         ignore_index=True,
     )
     new.loc[new["window_number"] == "b", "x"] = 1e6
+    nothing = new.tail(1).assign(window_number="d", x=np.nan)
+    new = pd.concat([new, nothing], ignore_index=True)
     new.to_csv(tmp_path / "new.csv", index=False)
     arguments = [folder / "model.lupi", tmp_path / "new.csv", "--systems", tmp_path / "found.csv"]
     arguments += ["--overwrite"]
@@ -84,12 +86,14 @@ def test_refused_runs_are_named_and_the_others_written(folder, tmp_path, capsys)
         code, printed, error = run(["predict", *arguments, "--out", tmp_path / out], capsys)
         assert code == 2
         assert printed["series"] == 2
-        assert list(printed["refused"]) == ["b"]
+        assert list(printed["refused"]) == ["b", "d"]
         assert error.startswith("lupi: series 'b' has x = 1e+06")
     frame = pd.read_csv(tmp_path / "forecast.csv")
-    assert frame.groupby("window_number").size().to_dict() == {"a": 100, "b": 1, "c": 100}
-    assert frame["refused"].notna().sum() == 1
-    assert pd.read_csv(tmp_path / "found.csv")["window_number"].tolist() == ["a", "c", "b"]
+    assert frame.groupby("window_number").size().to_dict() == {"a": 100, "b": 1, "c": 100, "d": 1}
+    assert frame["refused"].notna().sum() == 2
+    assert frame["refused"].iloc[-1].startswith("has no observed value")
+    found = pd.read_csv(tmp_path / "found.csv")
+    assert found["window_number"].tolist() == ["a", "c", "b", "d"]
 
 
 def test_a_later_record_is_judged_by_its_windows(folder, tmp_path, capsys):
@@ -104,6 +108,9 @@ def test_a_later_record_is_judged_by_its_windows(folder, tmp_path, capsys):
     main(["evaluate", *map(str, arguments), "--out", str(tmp_path / "judged"), "--overwrite"])
     out = capsys.readouterr().out
     assert "1 of 5 series are in no score:\n- series '1' has 1 observation" in out
+    page = (tmp_path / "judged" / "report.html").read_text()
+    assert "1 series are in no score" in page
+    assert "has 1 observation" in page
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -188,7 +189,7 @@ def check_series(
         update={"privileged": expanded_names(columns.privileged, columns.categories)}
     )
     least = min_points if window is None else 1
-    table = _read_series(frame, labels, values, columns, least, problems)
+    table = _read_series(frame, labels, values, columns, least, problems, training)
     if table is not None:
         table = with_starts(table, frame, labels, problems, training=training)
     if table is not None and window is not None:
@@ -438,6 +439,7 @@ def _read_series(
     columns: Columns,
     min_points: int,
     problems: Problems,
+    training: bool,
 ) -> SeriesTable | None:
     """Times and values, sorted and merged; None if no row is left."""
     times = parse_times(frame[columns.time])
@@ -511,13 +513,21 @@ def _read_series(
         paths,
         left_out={"rows": left_out} if left_out else {},
     )
+    empty = lengths == 0
+    if not training and empty.any() and not empty.all():
+        # The others can be forecast, and these are named.
+        unseen = tuple(labels.labels[empty].tolist())
+        table, lengths = (
+            replace(table[~empty], left_out=table.left_out, unseen=unseen),
+            lengths[~empty],
+        )
     short = lengths < min_points
     if short.any():
         first = int(np.argmax(short))
         problems.add(
             f"expected at least {min_points} times with an observed value, got {lengths[first]}"
             f"{_and_more(short, 'series')}: add rows, or remove the series.",
-            series=None if columns.series is None else str(labels.labels[first]),
+            series=None if columns.series is None else str(table.labels[first]),
         )
     return table if lengths.all() else table[lengths > 0]
 

@@ -97,6 +97,8 @@ class SeriesTable:
     """When each series began, where that is not its first row."""
     left_out: dict[str, dict[str, int]] = field(default_factory=dict)
     """How many `rows` and `series` of the source are not here, by the reason."""
+    unseen: tuple[Any, ...] = ()
+    """Labels of series to be forecast that are not here: nothing was observed of them."""
 
     def __len__(self) -> int:
         """How many series there are."""

@@ -18,6 +18,7 @@ from lupi.forecasting.digests import Recognised, recognise
 from lupi.forecasting.forecast import Forecast
 from lupi.forecasting.forecaster import Forecaster
 from lupi.forecasting.recovered import Recovered
+from lupi.forecasting.refusals import UNSEEN
 from lupi.forecasting.widening import Widening
 from lupi.metrics import Estimate
 
@@ -196,7 +197,8 @@ def _long_enough(table: SeriesTable) -> tuple[SeriesTable, dict[Any, str]]:
     labels = table.labels[table.lengths < 2].tolist()
     if len(labels) == len(table):
         raise UserError(f"each series {reason} Give series with more.")
-    return table[table.lengths >= 2], dict.fromkeys(labels, reason)
+    refused = dict.fromkeys(labels, reason) | dict.fromkeys(table.unseen, UNSEEN)
+    return table[table.lengths >= 2], refused
 
 
 def _draw_contexts(table: SeriesTable, context: _Context, seed: int) -> np.ndarray:

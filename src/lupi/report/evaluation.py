@@ -13,6 +13,7 @@ from lupi._machinery.files import write_atomically
 from lupi.forecasting import Forecast, TableEvaluation
 from lupi.forecasting.fitted import NETWORKS
 from lupi.forecasting.picture import add_legend
+from lupi.forecasting.refusals import refusal
 from lupi.report import breakdown
 from lupi.report.calibration import draw_calibration
 from lupi.report.figures import STYLE
@@ -84,6 +85,10 @@ def write_evaluation(
         parts=compared(evaluation),
         breakdown=breakdown.tables(evaluation),
         warning=str(evaluation.recognised),
+        refused=[
+            refusal(evaluation.forecast.columns, label, reason)
+            for label, reason in evaluation.refused.items()
+        ],
         widening=list(map(str, evaluation.widening)),
         privileged=evaluation.privileged,
         num_strangers=len(evaluation.forecast.strangers),
