@@ -15,7 +15,6 @@ from lupi.distributions import NormalMixture
 from lupi.inference import AbstractInference, Family, InferringPredictor, Trust
 from lupi.inference.family import learn_families, some_tasks
 from lupi.inference.surprise import Surprise, fit_surprise
-from lupi.metrics import log_likelihood
 from lupi.models import AbstractProcess, Prediction
 from lupi.prediction import predict_many
 
@@ -34,6 +33,10 @@ held-out series choose."""
 
 NOISES = tuple(1.15 ** np.arange(-16.0, 17.0))
 """The same for the scale of predictions, and for that of privileged values."""
+
+STRAY = 0.02
+"""The chance that a system is taken for another altogether, as from one point it may be: no width
+makes up for that, and the widths of all others must not be chosen by it."""
 
 FEW = 8
 """Held-out series that are trusted half as much as very many."""
@@ -213,7 +216,9 @@ class _Answers(NamedTuple):
         known = np.broadcast_to(hidden.known, hidden.ys.shape)
         if not known.any():  # series so short that nothing is left to ask for
             return 0.0
-        return _finite(np.nanmean(log_likelihood(mixture, hidden.ys, known)))
+        each = _unless_astray(mixture.log_density(hidden.ys), hidden.ys)
+        series = np.where(known, each, np.nan).reshape(len(each), -1)
+        return _finite(np.mean(np.nanmean(series[known.any(axis=(1, 2))], axis=1)))
 
     def log_likelihood_of_values(self, privileged: np.ndarray, factor: float) -> float:
         """The same of privileged values, with a factor on what trajectories do not tell of them."""
@@ -224,8 +229,16 @@ class _Answers(NamedTuple):
             return 0.0
         # Samples are the second axis of findings, and the first of a mixture.
         loc, scale = (np.moveaxis(np.asarray(part), 1, 0) for part in (value.loc, value.scale))
-        mixture = NormalMixture(loc, factor * scale)
-        return _finite(np.mean(np.asarray(mixture.log_density(np.nan_to_num(truth)))[known]))
+        truth = np.nan_to_num(truth)
+        each = NormalMixture(loc, factor * scale).log_density(truth)
+        return _finite(np.mean(_unless_astray(each, truth)[known]))
+
+
+def _unless_astray(log_densities, values) -> np.ndarray:
+    """The same, where with a small chance a value may be any other, in the model's units."""
+    log_densities = np.nan_to_num(np.asarray(log_densities, float), nan=-np.inf, neginf=-np.inf)
+    any_other = -0.5 * (np.asarray(values, float) / 2) ** 2 - np.log(2 * np.sqrt(2 * np.pi))
+    return np.logaddexp(np.log1p(-STRAY) + log_densities, np.log(STRAY) + any_other)
 
 
 def _finite(value) -> float:

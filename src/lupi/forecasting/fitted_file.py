@@ -17,6 +17,7 @@ from lupi.forecasting.fitted import NETWORKS, Fitted, Member, Part
 from lupi.forecasting.provenance import Provenance
 from lupi.forecasting.settings import ForecasterSettings
 from lupi.inference import Family
+from lupi.inference.family import latent_size
 from lupi.models.process_file import ProcessDescription, process_of, upgraded, weights_of
 from lupi.plain import PLAIN
 
@@ -106,6 +107,11 @@ def load_fitted(file: File) -> tuple[Fitted, ForecasterSettings]:
         weights = {n: a for n, a in named.items() if not n.startswith(FAMILY)}
         process = process_of(weights, header["format"], contents.process, complaint)
         family = module_of(Family, named, FAMILY, complaint, sizes)
+        if family is not None and len(family.centre) != latent_size(process):
+            raise UserError(
+                f"{complaint}: expected a z of {latent_size(process)} numbers, found "
+                f"{len(family.centre)}: restore the file or train again."
+            )
         members.append(Member(process, family, normalisation))
 
     def part(name: str, weight: float) -> Part:

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from lupi._machinery.compilation import compiled
-from lupi.data import RaggedTasks, Task
+from lupi.data import Observations, RaggedTasks, Task
 from lupi.data.inputs import Inputs
 from lupi.distributions import AnyArray, Normal
 from lupi.inference.mixture import GaussianMixture, fit_mixture
@@ -129,10 +129,9 @@ def learn_families(
     seed: int = 0,
 ) -> list[Family] | None:
     """Those of several processes of one kind, all with arrays of the same sizes."""
-    seen = [some_tasks(some, MOST_SYSTEMS, seed) for some in tasks]
-    one = jax.tree.map(lambda leaf: leaf[0], seen[0].observations)
-    if eqx.filter_eval_shape(processes[0].encode, one).latent.loc.size == 0:
+    if latent_size(processes[0]) == 0:
         return None
+    seen = [some_tasks(some, MOST_SYSTEMS, seed) for some in tasks]
     brief = sum(map(len, seen)) < WORTH_OPTIMISING
     looks = [_look_at(process, some, brief) for process, some in zip(processes, seen, strict=True)]
     number = max(max(1, int((look.information > LEAST_INFORMATION).sum())) for look in looks)
@@ -151,6 +150,15 @@ def learn_families(
         eqx.tree_at(lambda one: one.reader, family, reader)
         for family, reader in zip(families, of_one_size(readers), strict=True)
     ]
+
+
+def latent_size(process: AbstractProcess) -> int:
+    """How many numbers a z of the process has."""
+    zero, size = np.zeros(1, np.float32), process.input_size
+    inputs = Inputs(zero, np.zeros((1, size), np.float32)) if size else None
+    values = np.zeros((1, process.observation_size), np.float32)
+    one = Observations(zero, values, np.ones(1, bool), inputs=inputs)
+    return eqx.filter_eval_shape(process.encode, one).latent.loc.size
 
 
 class _Look(NamedTuple):

@@ -29,11 +29,17 @@ from lupi.models.solving import hermite
 POWERS = (1.0, 0.8, 0.6, 0.4, 0.2, 0.0)
 """Of the importance weights: the first that leaves enough samples is taken."""
 
-NEAR, HIGH = 0.02, 12.0
+NEAR, HIGH = 0.2, 12.0
 """In nats: what is not worth a step of the search, and above the best what will not count."""
 
-ROUNDS = 4
-"""Of the search, at most: where no start has led to an explanation, others are tried."""
+ROUNDS, KEPT = 16, 16
+"""Of the search, at most: where no start has led to an explanation, or others may, these are tried;
+and how many of the places found are kept."""
+
+UNLIKELY, WIDE, COVERED = 4.0, 0.3, 12.0
+"""Nats below the best member, from which on it need not be tried; the standard deviation of a
+coordinate of unit scale, from which on the context tells little; and the squared distance, in
+standard deviations, up to which members are counted to a place that was found."""
 
 ALIKE = 0.2
 """Members that are no farther apart, in coordinates of unit scale, lead to the same place."""
@@ -248,16 +254,20 @@ def _surface(problem: _Problem, place: Float[Array, " active"]) -> _Optimum:
 def _search_in_rounds(
     problem: _Problem, guess: Float[Array, " active"], scores, number: int, steps: int
 ) -> _Optimum:
-    """The best places found: from a guess and the members of the highest score, and from others
-    if none of these explains what was seen."""
+    """The best places found: from a guess and the members of the highest score; and from others, if
+    none of these explains what was seen, or if it tells so little that others may as well."""
     members = jnp.asarray(problem.family.members)
     _, known = problem.seen()
     # Twice what chance makes of it, and some more where it is little.
     acceptable = 2 * jnp.sum(known) + 12
+    likely = jnp.max(scores) - UNLIKELY
 
-    def unexplained(state):
-        optima, _, turn = state
-        return (turn < ROUNDS) & ~jnp.any(optima.misfit < acceptable)
+    def unfinished(state):
+        optima, scores, turn = state
+        unexplained = ~jnp.any(optima.misfit < acceptable)
+        best = optima.curvature[jnp.argmin(optima.height)]
+        is_wide = jnp.max(jnp.diagonal(jnp.linalg.inv(best))) > WIDE**2
+        return (turn < ROUNDS) & (unexplained | (is_wide & jnp.any(scores > likely)))
 
     def search(state):
         optima, scores, turn = state
@@ -265,14 +275,18 @@ def _search_in_rounds(
         first = jnp.concatenate([guess[None], starts[:-1]])
         starts = jnp.where(turn == 0, first, starts)
         found = _search(problem, starts, steps)
+        apart = members[:, None] - starts
+        tried = jnp.any(jnp.sum(apart**2, axis=-1) < ALIKE**2, axis=1)
+        apart = members[:, None] - found.place
+        covered = jnp.einsum("mfi,fij,mfj->mf", apart, found.curvature, apart) < COVERED
+        scores = jnp.where(tried | jnp.any(covered, axis=1), -jnp.inf, scores)
         everything = jax.tree.map(lambda *parts: jnp.concatenate(parts), optima, found)
-        _, lowest = jax.lax.top_k(-everything.height, number + 1)
+        _, lowest = jax.lax.top_k(-everything.height, KEPT)
         optima = jax.tree.map(lambda leaf: leaf[lowest], everything)
-        tried = jnp.min(jnp.sum((members[:, None] - starts) ** 2, axis=-1), axis=1) < ALIKE**2
-        return optima, jnp.where(tried, -jnp.inf, scores), turn + 1
+        return optima, scores, turn + 1
 
-    begin = (_nowhere(jnp.tile(guess, (number + 1, 1))), scores, jnp.array(0))
-    return jax.lax.while_loop(unexplained, search, begin)[0]
+    begin = (_nowhere(jnp.tile(guess, (KEPT, 1))), scores, jnp.array(0))
+    return jax.lax.while_loop(unfinished, search, begin)[0]
 
 
 def far_apart(
@@ -345,7 +359,13 @@ def _search(problem: _Problem, starts: Float[Array, "start active"], steps: int)
         jnp.zeros(number),
         jnp.array(0),
     )
-    return jax.lax.while_loop(promising, step, begin).here
+    here = jax.lax.while_loop(promising, step, begin).here
+    # The last step, where the surface is all but what it looks like from here, costs nothing.
+    move = jax.vmap(_solve)(here.curvature, here.slope)
+    gain = 0.5 * jnp.sum(here.slope * move, axis=1)
+    gain = jnp.where((gain > 0) & (gain < 1), gain, 0.0)
+    place = jnp.where((gain > 0)[:, None], here.place - move, here.place)
+    return here._replace(place=place, height=here.height - gain)
 
 
 def _solve(matrix, vector):
