@@ -45,6 +45,17 @@ def test_a_decoder_that_is_wrong_about_its_noise_is_corrected(factor):
     assert found.findings.surprise.mean() == pytest.approx(0.5, abs=0.12)
 
 
+def test_a_stray_system_does_not_make_the_intervals_of_all_others_wide():
+    training, held_out = (noisy_lines(number, NOISE, seed) for seed, number in enumerate((200, 96)))
+    seen = held_out.observations
+    ys = np.array(seen.ys)
+    ys[0] += 3.0 * (np.arange(30) % 2)[:, None]  # no line at all
+    strays = Task(Observations(seen.ts, ys), held_out.privileged)
+    family = prepare(Known("line"), Refined(), training, strays, key=KEY)
+    assert family is not None
+    np.testing.assert_allclose(family.trust.noise[2:], 1.0, rtol=0.25)
+
+
 class Bending(Known):
     """Right about lines at thirty times, and wrong between them."""
 

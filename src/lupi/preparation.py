@@ -216,9 +216,16 @@ class _Answers(NamedTuple):
         known = np.broadcast_to(hidden.known, hidden.ys.shape)
         if not known.any():  # series so short that nothing is left to ask for
             return 0.0
-        each = _unless_astray(mixture.log_density(hidden.ys), hidden.ys)
-        series = np.where(known, each, np.nan).reshape(len(each), -1)
-        return _finite(np.mean(np.nanmean(series[known.any(axis=(1, 2))], axis=1)))
+        each = np.asarray(mixture.log_density(hidden.ys), float)
+        any_other = -0.5 * (np.asarray(hidden.ys, float) / 2) ** 2 - np.log(2 * np.sqrt(2 * np.pi))
+        number = known.sum(axis=(1, 2))
+        asked = number > 0
+        as_said, astray = (
+            np.where(known, part, 0.0).sum(axis=(1, 2)) for part in (each, any_other)
+        )
+        # Of all values of a system together: it is taken for another, or none of them is.
+        whole = np.logaddexp(np.log1p(-STRAY) + as_said, np.log(STRAY) + astray)
+        return _finite(np.mean(whole[asked] / number[asked]))
 
     def log_likelihood_of_values(self, privileged: np.ndarray, factor: float) -> float:
         """The same of privileged values, with a factor on what trajectories do not tell of them."""
@@ -229,16 +236,8 @@ class _Answers(NamedTuple):
             return 0.0
         # Samples are the second axis of findings, and the first of a mixture.
         loc, scale = (np.moveaxis(np.asarray(part), 1, 0) for part in (value.loc, value.scale))
-        truth = np.nan_to_num(truth)
-        each = NormalMixture(loc, factor * scale).log_density(truth)
-        return _finite(np.mean(_unless_astray(each, truth)[known]))
-
-
-def _unless_astray(log_densities, values) -> np.ndarray:
-    """The same, where with a small chance a value may be any other, in the model's units."""
-    log_densities = np.nan_to_num(np.asarray(log_densities, float), nan=-np.inf, neginf=-np.inf)
-    any_other = -0.5 * (np.asarray(values, float) / 2) ** 2 - np.log(2 * np.sqrt(2 * np.pi))
-    return np.logaddexp(np.log1p(-STRAY) + log_densities, np.log(STRAY) + any_other)
+        mixture = NormalMixture(loc, factor * scale)
+        return _finite(np.mean(np.asarray(mixture.log_density(np.nan_to_num(truth)))[known]))
 
 
 def _finite(value) -> float:
