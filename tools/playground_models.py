@@ -1,4 +1,4 @@
-"""Make the small models that `lupi serve` shows without an argument: `python tools/playground_models.py`.
+"""Make the small models that `lupi serve` shows: `python tools/playground_models.py`.
 
 Of each built-in system one that has learnt from privileged information and one that has not, in
 about a minute each. Some names after the command make only those, such as `stiffness-lupi`.

@@ -10,7 +10,9 @@ MOST_TIMES, MOST_SAMPLES, MOST_TRAJECTORIES, MOST_LEVELS = 4096, 256, 64, 32
 MOST_ROWS = 1_000_000
 """Of a whole answer: series times times."""
 
-CELLS = {"items": {"anyOf": [{"type": "number"}, {"type": "string"}, {"type": "null"}]}}
+CELLS: dict[str, Any] = {
+    "items": {"anyOf": [{"type": "number"}, {"type": "string"}, {"type": "null"}]}
+}
 
 Cells = Annotated[list[Any], Field(json_schema_extra=CELLS)]
 """Numbers, text (dates, labels, categories) or null; lupi says what is wrong with others."""

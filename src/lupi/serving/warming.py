@@ -1,0 +1,89 @@
+"""What is compiled before the first question, so that no click waits for it."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+import numpy as np
+
+from lupi.errors import UserError
+from lupi.serving.answering import Answering
+from lupi.serving.catalogue import Catalogue, Served
+from lupi.serving.contract import ForecastRequest, Readiness
+from lupi.serving.truth import true_course
+
+SIZES = (0, 17, 33)
+"""Numbers of observations, of each of which another program is compiled: up to 16, 32 and 64."""
+
+PAGE = {"quantiles": [0.05, 0.25, 0.75, 0.95], "num_samples": 64}
+"""What the page asks for; as many times as here need no other program."""
+
+
+class Warming:
+    """Compiles in a thread of its own, what is shown first at first."""
+
+    def __init__(self, catalogue: Catalogue):
+        self._steps = list(_steps(catalogue))
+        self._done = 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True, name="lupi-warming")
+
+    @property
+    def readiness(self) -> Readiness:
+        """How far it is."""
+        return Readiness(done=self._done, total=len(self._steps))
+
+    @property
+    def is_running(self) -> bool:
+        """Whether something may be being compiled."""
+        return self._thread.is_alive()
+
+    def start(self) -> None:
+        """Begin; it goes on by itself."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Begin nothing more."""
+        self._stop.set()
+
+    def _run(self) -> None:
+        for step in self._steps:
+            if self._stop.is_set():
+                return
+            with suppress(UserError):  # whoever asks the same is told what is wrong with it
+                step()
+            self._done += 1
+
+
+def _steps(catalogue: Catalogue) -> Iterator[Callable[[], object]]:
+    models = list(catalogue.models.values())
+    others = [(size, model, None) for size in SIZES for model in models[1:]]
+    encoders = [(0, model, "amortised") for model in models if model.inference != "amortised"]
+    first = [(size, model, None) for model in models[:1] for size in SIZES[:2]]
+    last = [(size, model, None) for model in models[:1] for size in SIZES[2:]]
+    systems = dict.fromkeys(model.system for model in models if model.system is not None)
+    for name in list(systems)[:1]:  # all but the numbers are the same in the others
+        yield lambda name=name: true_course(name, 0, {})
+    for size, model, inference in [*first, *others, *last, *encoders]:
+        yield lambda size=size, model=model, inference=inference: _ask(model, size, inference)
+    for name in list(systems)[1:]:
+        yield lambda name=name: true_course(name, 0, {})
+
+
+def _ask(model: Served, size: int, inference: str | None) -> None:
+    """A question of so many observations, each of them what is usual."""
+    forecaster = model.forecaster
+    units, columns = forecaster.normalisation, forecaster.columns
+    if columns.datetime or columns.known:
+        return  # what can be asked, nobody knows here
+    times = units.to_original_times(np.linspace(0.0, 1.0, max(size, 2)))
+    usual = units.to_original_values(np.zeros((1, len(columns.observed))))[0]
+    rows = {
+        name: [float(value)] * size for name, value in zip(columns.observed, usual, strict=True)
+    }
+    observations = {columns.time: times[:size].tolist()} | rows
+    asked = ForecastRequest(
+        observations=observations if size else None, inference=inference, trajectories=2, **PAGE
+    )
+    for _ in Answering(model, asked).as_json():
+        pass
