@@ -76,11 +76,11 @@ def serve(
             f"--host {host} listens at every address of this machine: say with --name by which of "
             "its names or addresses it is called."
         )
-    found = listen(host, port)
     settings = ServerSettings(
         names=(*LOOPBACK, host, *split_names(name)), token=token, max_body=max_body
     )
     server = Server(Catalogue.of_files(models), settings)
+    found = listen(host, port)
     address = address_of(found)
     where = address if token is None else f"{address}#token={token}"
     number = len(server.catalogue.models)

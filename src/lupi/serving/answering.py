@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -60,8 +61,11 @@ def checked(asked: Any) -> ForecastRequest:
     return request
 
 
-def read_csv(body: bytes) -> dict[str, list[str | None]]:
-    """The columns of a table as text, nothing where a field is empty."""
+def read_csv(body: bytes, series: str | None) -> dict[str, list[Any]]:
+    """The columns of a table as text, nothing where a field is empty.
+
+    The column of labels becomes numbers if all of them are whole, as in files.
+    """
     try:
         text = body.decode("utf-8-sig")
         rows = [row for row in csv.reader(io.StringIO(text), strict=True) if any(row)]
@@ -80,10 +84,14 @@ def read_csv(body: bytes) -> dict[str, list[str | None]]:
                 f"row {number}: expected {len(names)} values, as in the header, got {len(row)}."
             )
     columns = zip(*rows[1:], strict=True) if len(rows) > 1 else [()] * len(names)
-    return {
+    found: dict[str, list[Any]] = {
         name: [field.strip() or None for field in column]
         for name, column in zip(names, columns, strict=True)
     }
+    labels = found.get(series or "", [])
+    if all(label and re.fullmatch("0|-?[1-9][0-9]{0,17}", label) for label in labels):
+        found |= {str(series): [int(label) for label in labels]} if labels else {}
+    return found
 
 
 class Answering:

@@ -51,6 +51,9 @@ MOST_WAITING = 512
 PATIENCE = 20.0
 """Seconds in which the body of a request must have come."""
 
+WORDS = ("model", "inference", "times", "coverage", "quantiles", "num_samples", "seed")
+"""Fields of a request that may come as query parameters, beside a table."""
+
 MEGABYTE = 2**20
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
@@ -167,7 +170,7 @@ class Server:
             )
         body = await self._read(request)
         from_csv = kind == "text/csv"
-        asked = await self._run(_from_csv, body, request) if from_csv else None
+        asked = await self._run(self._from_csv, body, request) if from_csv else None
         asked = asked or await self._run(read_json, body)
         answering = await self._run(Answering, self.catalogue.get(asked.model), asked)
         wanted = request.headers.get("accept", "*/*")
@@ -187,6 +190,20 @@ class Server:
             self.metrics.count_series(answering.number)
 
         return StreamingResponse(stream(), media_type=media_type)
+
+    def _from_csv(self, body: bytes, request: Request) -> ForecastRequest:
+        """A table, and the other fields as the address has them; lists with commas."""
+        unknown = [name for name in request.query_params if name not in WORDS]
+        if unknown:
+            raise UserError(
+                f"expected the parameters {', '.join(WORDS)} beside CSV, got {unknown[0]!r:.40}."
+            )
+        fields: dict[str, Any] = dict(request.query_params)
+        for name in ("times", "quantiles"):
+            if name in fields:
+                fields[name] = [part.strip() for part in fields[name].split(",")]
+        series = self.catalogue.get(fields.get("model")).forecaster.columns.series
+        return checked(fields | {"observations": read_csv(body, series)})
 
     async def _read(self, request: Request) -> bytes:
         """The body, if it is not too long and comes in time."""
@@ -225,24 +242,6 @@ def _file(path: Path) -> Callable:
         return FileResponse(path)
 
     return give
-
-
-WORDS = ("model", "inference", "times", "coverage", "quantiles", "num_samples", "seed")
-"""Fields of a request that may come as query parameters, beside a table."""
-
-
-def _from_csv(body: bytes, request: Request) -> ForecastRequest:
-    """A table, and the other fields as the address has them; lists with commas."""
-    unknown = [name for name in request.query_params if name not in WORDS]
-    if unknown:
-        raise UserError(
-            f"expected the parameters {', '.join(WORDS)} beside CSV, got {unknown[0]!r:.40}."
-        )
-    fields: dict[str, Any] = dict(request.query_params)
-    for name in ("times", "quantiles"):
-        if name in fields:
-            fields[name] = [part.strip() for part in fields[name].split(",")]
-    return checked(fields | {"observations": read_csv(body)})
 
 
 def _accepted() -> dict[str, Any]:
