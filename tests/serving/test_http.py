@@ -139,7 +139,8 @@ def csv_answer(client, table, **more):
 
 @pytest.mark.parametrize("number", [2, 40])
 def test_a_table_in_gives_the_table_out_that_python_has(client, forty, number):
-    found = csv_answer(client, many(number), quantiles="0.25")
+    table = many(40)
+    found = csv_answer(client, table[table["series"] < number], quantiles="0.25")
     expected = forty.to_dataframe(quantiles=[0.25])
     expected = expected[expected["series"] < number]
     pd.testing.assert_frame_equal(found.drop(columns="refused"), expected)

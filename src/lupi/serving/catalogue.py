@@ -58,9 +58,9 @@ class Served:
         """What clients are told of it."""
         columns, units = self.forecaster.columns, self.forecaster.normalisation
         settings, provenance = self.forecaster.settings, self.forecaster.provenance
-        ends = np.array([[-SHOWN], [SHOWN]])
-        observed = units.to_original_values(ends * np.ones(len(columns.observed)))
-        privileged = units.to_original_privileged(ends * np.ones(len(columns.privileged)))
+        ends = np.array([[-1.0], [1.0]])
+        observed = units.to_original_values(SHOWN * ends * np.ones(len(columns.observed)))
+        privileged = units.to_original_privileged(2.0 * ends * np.ones(len(columns.privileged)))
         first = units.time_start + (SOME_MONDAY if units.own_clock else 0.0)
         times = original_times(columns, np.array([first, first + units.time_scale]))
         experiment = EXPERIMENTS.get(self.system or "")
