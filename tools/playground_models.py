@@ -23,9 +23,9 @@ from lupi.serving.built_in import FOLDER
 # What is kept of a family, for files of less than 100 kB: a person's clicks tell no more apart.
 family.MOST_SYSTEMS, family.MEMBERS, reader.NEGLIGIBLE = 96, 32, 1e-5
 
-NUM_SERIES, NUM_POINTS, WIDTH, EPOCHS = 400, 31, 24, 300
-NOISE = 0.02
-"""About what a hand on a mouse is off by, in standard deviations of a column."""
+NUM_SERIES, NUM_POINTS, WIDTH, EPOCHS = 400, 31, 24, 400
+NOISE = 0.1
+"""In standard deviations of a column: one click does not tell all, and a hand may tremble."""
 MISSING = 0.05
 """Share of single values: a model that has seen none cannot know what a gap means."""
 

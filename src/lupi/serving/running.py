@@ -40,8 +40,8 @@ def address_of(found: socket.socket) -> str:
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
-def run(server: Server, found: socket.socket, *, open_at: str | None = None) -> None:
-    """Answer until a signal, and finish what runs; a second signal ends it at once."""
+def runner_of(server: Server) -> uvicorn.Server:
+    """What takes requests from a socket, with bounds on all that a client may hold."""
     config = uvicorn.Config(
         server.app,
         log_level="warning",
@@ -52,7 +52,12 @@ def run(server: Server, found: socket.socket, *, open_at: str | None = None) -> 
         timeout_keep_alive=30,
         timeout_graceful_shutdown=FINISHING,
     )
-    runner = uvicorn.Server(config)
+    return uvicorn.Server(config)
+
+
+def run(server: Server, found: socket.socket, *, open_at: str | None = None) -> None:
+    """Answer until a signal, and finish what runs; a second signal ends it at once."""
+    runner = runner_of(server)
     if open_at is not None:
         _when(lambda: runner.started, lambda: webbrowser.open(open_at))
     with hears_signals_itself():

@@ -257,6 +257,7 @@ async function refresh(i) {
   do {
     mine.again = false;
     const view = views[i];
+    const number = asked;
     const slow = setTimeout(() => charts[i]?.setStale(true), 250);
     try {
       const answer = await ask("v1/forecast", question(view));
@@ -271,6 +272,7 @@ async function refresh(i) {
     } finally {
       clearTimeout(slow);
     }
+    view.shown = number;
     showAnswers();
   } while (mine.again);
   mine.busy = false;
@@ -282,6 +284,7 @@ function changed() {
   showRows();
   showButtons();
   asked += 1;
+  document.documentElement.dataset.asked = String(asked); // for whoever measures
   views.forEach((_, i) => refresh(i));
 }
 
@@ -293,7 +296,7 @@ function showAnswers() {
   showNext();
   showWarnings();
   showPython();
-  document.documentElement.dataset.shown = String(asked); // for whoever measures
+  document.documentElement.dataset.shown = String(Math.min(...views.map((view) => view.shown ?? 0)));
 }
 
 function tell(message) {
