@@ -29,7 +29,7 @@ test-slow: $(VENV)/.installed
 
 # The playground in a real browser; what it has of these `make test` runs a small part of.
 test-browser: $(VENV)/.installed
-	@command -v chromium chromium-browser chrome > /dev/null || { echo "Chromium is needed: on Debian, apt-get install chromium"; exit 2; }
+	@command -v chromium || command -v chromium-browser || command -v chrome || { echo "Chromium is needed: on Debian, apt-get install chromium"; exit 2; }
 	$(BIN)/pytest tests/browser
 
 # An attack on the program, as long as you like: make fuzz MINUTES=30 SEED=0
@@ -45,7 +45,7 @@ bench: $(VENV)-bench/.installed
 # PyTorch and torchdiffeq are the rival, and nothing that lupi itself needs: an environment apart.
 $(VENV)-bench/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)-bench
-	$(VENV)-bench/bin/pip install --quiet --constraint constraints.txt --editable . torch==2.13.0 torchdiffeq
+	$(VENV)-bench/bin/pip install --quiet --constraint constraints.txt --editable ".[serve]" torch==2.13.0 torchdiffeq playwright
 	touch $@
 
 $(VENV)/.installed: pyproject.toml constraints.txt
