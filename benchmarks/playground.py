@@ -108,7 +108,7 @@ def _clicks(port: int, pid: int) -> dict:
                 number = page.evaluate("window.clicks.length")
                 place = (0.03 + 0.94 * ((i * 7) % 20 + i / CLICKS) / 21) * box["width"]
                 page.mouse.click(box["x"] + place, box["y"] + 4)
-                page.wait_for_function(f"window.clicks.length > {number}")
+                page.wait_for_function("(n) => window.clicks.length > n", arg=number)
             measured = page.evaluate("window.clicks")
             found[model] = summary(measured) | {"largest": max(measured)}
             page.close()

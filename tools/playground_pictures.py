@@ -43,7 +43,7 @@ def draw_found_out(page: Page, address: str) -> None:
         settle(page)
         page.wait_for_timeout(300)
         shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-        frames.append(shot.quantize(64, dither=Image.Dither.NONE))
+        frames.append(shot.quantize(160, dither=Image.Dither.NONE))
 
     page.goto(address + HIDDEN)
     take()
@@ -52,7 +52,7 @@ def draw_found_out(page: Page, address: str) -> None:
     for share in CLICKS:
         page.mouse.click(box["x"] + share * box["width"], box["y"] + 0.5 * box["height"])
         take()
-    page.click("#truth")
+    page.locator("#truth").evaluate("button => button.click()")
     take()
     path = FIGURES / "playground.gif"
     durations = [1500, *[1100] * len(CLICKS), 3000]
@@ -68,9 +68,9 @@ def main() -> None:
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
         chromium = shutil.which("chromium")
         browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
-        wide = browser.new_page(viewport={"width": 1280, "height": 800})
+        wide = browser.new_page(viewport={"width": 1280, "height": 900})
         draw_compared(wide, address)
-        small = browser.new_page(viewport={"width": 1000, "height": 690})
+        small = browser.new_page(viewport={"width": 1000, "height": 720})
         draw_found_out(small, address)
         browser.close()
     next(serves, None)

@@ -79,7 +79,7 @@ class Server:
 
     def __init__(self, catalogue: Catalogue, settings: ServerSettings):
         self.catalogue, self.settings = catalogue, settings
-        self.warming = Warming(catalogue)
+        self.warming = Warming(catalogue if settings.warm else Catalogue([]))
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="lupi-forecast")
         self._waiting = 0
         self.api = FastAPI(
@@ -97,8 +97,7 @@ class Server:
 
     @asynccontextmanager
     async def _lifespan(self, _: FastAPI) -> AsyncIterator[None]:
-        if self.settings.warm:
-            self.warming.start()
+        self.warming.start()
         yield
         self.warming.stop()
         self._pool.shutdown(wait=True)

@@ -130,6 +130,7 @@ function showTime(t) {
   return new Date(t).toISOString().slice(0, 16).replace("T", " ");
 }
 
+const brief = (value) => String(Number(value.toPrecision(3)));
 const roughly = (value) => String(Number(value.toPrecision(2)));
 const short = (value) => (value === null || value === undefined ? "–" : String(Number(value.toPrecision(4))));
 
@@ -337,7 +338,7 @@ function timeTicks(low, high, wanted) {
 function domains() {
   const found = {};
   for (const name of first().observed) {
-    let [low, high] = widest.get(name) || first().ranges[name];
+    let [low, high] = widest.get(name) || (answers.some(Boolean) ? [Infinity, -Infinity] : first().ranges[name]);
     const include = (value) => {
       if (typeof value !== "number") return;
       low = Math.min(low, value);
@@ -347,7 +348,7 @@ function domains() {
       const one = answer?.series[0];
       if (one) [...one.lower[name], ...one.upper[name]].forEach(include);
     }
-    widest.set(name, [low, high]);
+    if (answers.some(Boolean)) widest.set(name, [low, high]);
     for (const row of state.rows) include(valuesOf(row)[name]);
     if (truth && state.truth) truth.values[name]?.forEach(include);
     const room = 0.06 * (high - low);
@@ -355,7 +356,23 @@ function domains() {
   }
   return found;
 }
-const widest = new Map();
+const widest = new Map(); // of all bands that were shown; at first of what is believed of the family
+
+async function loadPrior() {
+  const mine = views;
+  const { observations, ...nothing } = question(views[0]);
+  try {
+    const { series: [one] } = await ask("v1/forecast", nothing);
+    if (views !== mine) return;
+    for (const name of first().observed) {
+      const [low, high] = widest.get(name) || [Infinity, -Infinity];
+      widest.set(name, [Math.min(low, ...one.lower[name]), Math.max(high, ...one.upper[name])]);
+    }
+    if (answers.some(Boolean)) showAnswers();
+  } catch {
+    // What is wrong with it is told where it is asked with its points.
+  }
+}
 
 class Chart {
   constructor(view, kind) {
@@ -694,11 +711,11 @@ function showFound() {
     each((view, one) => {
       const value = one.privileged?.[name];
       const box = element("div", { class: `value ${view.kind}` });
-      if (views.length > 1) box.append(element("span", { class: "who" }, `${view.label}: `));
+      if (views.length > 1) box.append(element("span", { class: "who" }, view.label));
       if (!value) {
         box.append(`${name} is not told`);
       } else {
-        box.append(element("b", {}, `${name} = ${short(value.mean)}`), " ", element("small", {}, `90 %: ${short(value.lower)} to ${short(value.upper)}`));
+        box.append(element("b", {}, `${name} = ${short(value.mean)}`), " ", element("small", {}, `90 %: ${brief(value.lower)} to ${brief(value.upper)}`));
         box.append(scale(model.privileged_ranges[name], value, state.truth && truth ? truth.privileged[name] : null));
         told.push(`${name} = ${short(value.mean)}, from ${short(value.lower)} to ${short(value.upper)}`);
       }
@@ -728,7 +745,7 @@ function scale([low, high], value, real) {
 function showSurprise() {
   $("surprise").replaceChildren(...each((view, one) => {
     const box = element("div", { class: `value ${view.kind}` });
-    if (views.length > 1) box.append(element("span", { class: "who" }, `${view.label}: `));
+    if (views.length > 1) box.append(element("span", { class: "who" }, view.label));
     if (one.surprise === null) box.append(element("span", { class: "empty" }, "not told by this inference"));
     else if (!one.observations) box.append(element("span", { class: "empty" }, "nothing seen yet"));
     else {
@@ -744,7 +761,7 @@ function showSurprise() {
 function showNext() {
   $("next").replaceChildren(...each((view, one, i) => {
     const box = element("div", { class: `value ${view.kind}` });
-    if (views.length > 1) box.append(element("span", { class: "who" }, `${view.label}: `));
+    if (views.length > 1) box.append(element("span", { class: "who" }, view.label));
     const best = onAxis(one.best_next_time.time);
     const look = element("button", { type: "button" }, `Look at ${first().time} = ${showTime(best)}`);
     look.onclick = () => lookAt(best);
@@ -829,11 +846,7 @@ function showParameters() {
     box.dataset.names = `${truth.name} ${names}`;
     box.replaceChildren(...truth.parameters.map((one) => {
       const input = element("input", { type: "range", min: String(one.least), max: String(one.most), step: "any", "data-name": one.name, "aria-label": `${one.name}: the model has learnt from ${one.low} to ${one.high}` });
-      input.oninput = async () => {
-        state.chosen[one.name] = Number(Number(input.value).toPrecision(3));
-        await loadTruth();
-        changed();
-      };
+      input.oninput = () => slide(one.name, Number(Number(input.value).toPrecision(3)));
       input.onchange = remember;
       return element("label", {}, one.name, input, element("output"));
     }));
@@ -843,6 +856,25 @@ function showParameters() {
     input.value = one.value;
     output.textContent = short(one.value) + (one.value < one.low || one.value > one.high ? " (not learnt)" : "");
   });
+}
+
+const sliding = { busy: false, again: false };
+
+async function slide(name, value) {
+  state.chosen[name] = value;
+  sliding.again = true;
+  if (sliding.busy) return;
+  sliding.busy = true;
+  while (sliding.again) {
+    sliding.again = false;
+    try {
+      await loadTruth();
+    } catch (error) {
+      tell(error.message);
+    }
+    changed();
+  }
+  sliding.busy = false;
 }
 
 function showKnown() {
@@ -918,6 +950,7 @@ async function show() {
   setViews();
   showKnown();
   commit();
+  if (state.rows.length) loadPrior();
 }
 
 // ---------------------------------------------------------------- in and out
