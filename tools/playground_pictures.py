@@ -16,7 +16,8 @@ from playwright.sync_api import Page, sync_playwright
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from browser.conftest import serving, settle
+from browser.conftest import settle
+from live_server import serving
 from lupi.serving.app import ServerSettings
 from lupi.serving.catalogue import Catalogue
 

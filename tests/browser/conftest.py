@@ -2,15 +2,13 @@
 
 import os
 import shutil
-import threading
-import time
 
 import pytest
 
-from lupi.serving.app import Server, ServerSettings
+from live_server import serving
+from lupi.serving.app import ServerSettings
 from lupi.serving.built_in import load_built_in
 from lupi.serving.catalogue import Catalogue, Served
-from lupi.serving.running import address_of, listen, runner_of
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
 
@@ -42,20 +40,6 @@ def catalogue():
             Served("searching", springs, system="stiffness"),
         ]
     )
-
-
-def serving(catalogue, settings):
-    """A server in a thread, as long as it is asked for; its address."""
-    found = listen("127.0.0.1", 0)
-    runner = runner_of(Server(catalogue, settings))
-    thread = threading.Thread(target=runner.run, kwargs={"sockets": [found]}, daemon=True)
-    thread.start()
-    while not runner.started:
-        time.sleep(0.01)
-    yield address_of(found)
-    runner.should_exit = True
-    thread.join(timeout=30)
-    found.close()
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ import httpx2 as httpx
 import pytest
 
 from lupi.cli import main
+from lupi.serving.built_in import FOLDER
 
 
 def fails(arguments, capsys):
@@ -53,31 +54,49 @@ def test_a_port_that_is_taken_is_told(capsys):
         assert "--port" in fails(["--port", str(port)], capsys)
 
 
+def test_it_says_where_it_is_and_opens_the_browser_there(monkeypatch, capsys):
+    opened, ran = threading.Event(), []
+    monkeypatch.setattr("webbrowser.open", lambda address: (ran.append(address), opened.set()))
+
+    def serve_nothing(runner, sockets):
+        runner.started = True
+        opened.wait(10)
+        sockets[0].close()
+
+    monkeypatch.setattr("uvicorn.Server.run", serve_nothing)
+    main(["serve", "--port", "0", "--token", "0123456789abcdef", str(FOLDER / "damping-nopi.lupi")])
+    told = capsys.readouterr()
+    found = re.search(r"1 model at (http://127\.0\.0\.1:\d+/)", told.out)
+    assert found
+    assert ran == [f"{found[1]}#token=0123456789abcdef"]
+    assert "stopped" in told.err
+
+
 @pytest.mark.slow
 def test_stopped_while_it_forecasts_it_answers_first_and_ends_with_0(tmp_path):
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-m", "lupi", "serve", "--no-browser", "--port", "0"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)},
         text=True,
-    )
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    found = re.search(r"http://127\.0\.0\.1:\d+/", line)
-    assert found, line
-    answers = []
-    # Nothing is compiled yet: it takes seconds.
-    asking = threading.Thread(
-        target=lambda: answers.append(
-            httpx.post(f"{found[0]}v1/forecast", json={"times": [1.0]}, timeout=120)
+    ) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        found = re.search(r"http://127\.0\.0\.1:\d+/", line)
+        assert found, line
+        answers = []
+        # Nothing is compiled yet: it takes seconds.
+        asking = threading.Thread(
+            target=lambda: answers.append(
+                httpx.post(f"{found[0]}v1/forecast", json={"times": [1.0]}, timeout=120)
+            )
         )
-    )
-    asking.start()
-    while "running 2" not in httpx.get(f"{found[0]}metrics", timeout=60).text:
-        pass
-    process.send_signal(signal.SIGTERM)
-    asking.join()
-    assert answers[0].status_code == 200
-    assert process.wait(timeout=30) == 0
-    assert "stopped" in process.stderr.read()  # pyright: ignore[reportOptionalMemberAccess]
+        asking.start()
+        while "running 2" not in httpx.get(f"{found[0]}metrics", timeout=60).text:
+            pass
+        process.send_signal(signal.SIGTERM)
+        asking.join()
+        assert answers[0].status_code == 200
+        assert process.wait(timeout=30) == 0
+        assert "stopped" in process.stderr.read()  # pyright: ignore[reportOptionalMemberAccess]

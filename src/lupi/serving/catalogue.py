@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from lupi.data.series_table import original_times
+from lupi.data.known import expanded_names
+from lupi.data.normalisation import Normalisation
+from lupi.data.series_table import Columns, original_times
 from lupi.errors import UserError, check_name
 from lupi.experiments.paper import EXPERIMENTS
 from lupi.forecasting import Forecaster
@@ -54,6 +56,13 @@ class Served:
             self._others[inference] = self.forecaster.with_inference(inference)
         return self._others[inference]
 
+    def times(self, number: int) -> list[Any]:
+        """So many times over all that it has learnt from, as JSON has them."""
+        units = self.forecaster.normalisation
+        first = units.time_start + (SOME_MONDAY if units.own_clock else 0.0)
+        seconds = np.linspace(first, first + units.time_scale, number)
+        return [as_json(time) for time in original_times(self.forecaster.columns, seconds)]
+
     def info(self) -> ModelInfo:
         """What clients are told of it."""
         columns, units = self.forecaster.columns, self.forecaster.normalisation
@@ -61,8 +70,6 @@ class Served:
         ends = np.array([[-1.0], [1.0]])
         observed = units.to_original_values(SHOWN * ends * np.ones(len(columns.observed)))
         privileged = units.to_original_privileged(2.0 * ends * np.ones(len(columns.privileged)))
-        first = units.time_start + (SOME_MONDAY if units.own_clock else 0.0)
-        times = original_times(columns, np.array([first, first + units.time_scale]))
         experiment = EXPERIMENTS.get(self.system or "")
         return ModelInfo(
             name=self.name,
@@ -75,18 +82,31 @@ class Served:
             observed=list(columns.observed),
             privileged=list(columns.privileged),
             known=list(columns.known),
+            known_usual=_usual(columns, units),
             categories={name: list(kinds) for name, kinds in columns.categories.items()},
             units=columns.units,
             dates=columns.datetime,
             own_clock=units.own_clock,
             gaps=provenance["data"]["gaps"],
-            span=[as_json(time) for time in times],
+            span=self.times(2),
             ranges=dict(zip(columns.observed, observed.T.tolist(), strict=True)),
             privileged_ranges=dict(zip(columns.privileged, privileged.T.tolist(), strict=True)),
             inference=self.inference,
             learnt_from=settings.sizes_learnt_from,
             trained_on=provenance["data"]["series"],
         )
+
+
+def _usual(columns: Columns, units: Normalisation) -> dict[str, float | str]:
+    """The mean of each known column, or the first of its categories."""
+    names = expanded_names(columns.known, columns.categories)
+    means = dict(zip(names, units.known_mean, strict=True))
+    return {
+        name: columns.categories[name][0]
+        if name in columns.categories
+        else float(f"{means[name]:.3g}")
+        for name in columns.known
+    }
 
 
 def as_json(value: Any) -> Any:

@@ -132,6 +132,8 @@ class ModelInfo(Contract):
     observed: list[str]
     privileged: list[str]
     known: list[str]
+    known_usual: dict[str, float | str]
+    """Of each known column a value to begin with."""
     categories: dict[str, list[str]]
     units: dict[str, str]
     dates: bool

@@ -44,6 +44,7 @@ def runner_of(server: Server) -> uvicorn.Server:
     """What takes requests from a socket, with bounds on all that a client may hold."""
     config = uvicorn.Config(
         server.app,
+        log_config=None,  # what it has to say goes where warnings of this program go
         log_level="warning",
         access_log=False,
         server_header=False,

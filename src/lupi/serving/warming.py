@@ -15,8 +15,8 @@ from lupi.serving.truth import true_course
 SIZES = (0, 17, 33)
 """Numbers of observations, of each of which another program is compiled: up to 16, 32 and 64."""
 
-PAGE = {"quantiles": [0.05, 0.25, 0.75, 0.95], "num_samples": 64}
-"""What the page asks for; as many times as here need no other program."""
+NUM_TIMES = 121
+"""As the page asks for."""
 
 
 class Warming:
@@ -72,18 +72,17 @@ def _steps(catalogue: Catalogue) -> Iterator[Callable[[], object]]:
 
 def _ask(model: Served, size: int, inference: str | None) -> None:
     """A question of so many observations, each of them what is usual."""
-    forecaster = model.forecaster
-    units, columns = forecaster.normalisation, forecaster.columns
-    if columns.datetime or columns.known:
-        return  # what can be asked, nobody knows here
-    times = units.to_original_times(np.linspace(0.0, 1.0, max(size, 2)))
-    usual = units.to_original_values(np.zeros((1, len(columns.observed))))[0]
-    rows = {
-        name: [float(value)] * size for name, value in zip(columns.observed, usual, strict=True)
-    }
-    observations = {columns.time: times[:size].tolist()} | rows
+    units, info = model.forecaster.normalisation, model.info()
+    usual = units.to_original_values(np.zeros((1, len(info.observed))))[0]
+    rows = {name: [usual[j].item()] * size for j, name in enumerate(info.observed)}
     asked = ForecastRequest(
-        observations=observations if size else None, inference=inference, trajectories=2, **PAGE
+        observations={info.time: model.times(max(size, 2))[:size]} | rows if size else None,
+        times=model.times(NUM_TIMES),
+        starts={"0": info.span[0]} if info.own_clock else None,
+        known=info.known_usual or None,
+        inference=inference,
+        trajectories=2,
+        quantiles=[0.25, 0.75],
     )
     for _ in Answering(model, asked).as_json():
         pass

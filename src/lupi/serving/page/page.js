@@ -242,7 +242,7 @@ function question(view) {
 
 function knownValues() {
   const model = first();
-  return Object.fromEntries(model.known.map((name) => [name, model.categories[name] ? state.known[name] ?? model.categories[name][0] : number(state.known[name]) ?? 0]));
+  return Object.fromEntries(model.known.map((name) => [name, (model.categories[name] ? state.known[name] : number(state.known[name])) ?? model.known_usual[name]]));
 }
 
 const running = new Map(); // of each view, whether it is asked, and whether to ask again
