@@ -39,17 +39,17 @@ def test_dates_and_known_columns_are_told_asked_and_compiled_for(doses):
     ) as client:
         (told,) = ModelList.model_validate(client.get("/v1/models").json()).models
         assert told.dates
-        assert told.own_clock
+        assert (told.clock, told.origin) == ("run", "2001-01-01T00:00:00")
         assert told.categories == {"group": ["a", "b"]}
         assert 1 < told.known_usual["dose"] < 4
         times = [told.span[0], told.span[1]]
-        asked = {"times": times, "starts": {"0": times[0]}, "known": {"dose": 2.0, "group": "b"}}
+        asked = {"times": times, "starts": {"0": told.origin}, "known": {"dose": 2.0, "group": "b"}}
         nothing = client.post("/v1/forecast", json=asked).json()
         assert nothing["series"][0]["times"] == times
         seen = {"time": [times[0][:11] + "06:00:00"], "y": [1.0]}
         some = client.post("/v1/forecast", json=asked | {"observations": seen}).json()
         expected = doses.predict(
-            seen, times, starts={0: times[0]}, known={"dose": 2.0, "group": "b"}
+            seen, times, starts={0: told.origin}, known={"dose": 2.0, "group": "b"}
         )
         assert some["series"][0]["mean"]["y"] == expected.mean[:, 0].tolist()
     warming = Warming(catalogue)

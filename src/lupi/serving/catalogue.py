@@ -74,7 +74,7 @@ class Served:
         return ModelInfo(
             name=self.name,
             label=MODELS[settings.model].label if settings.model in MODELS else settings.model,
-            title=experiment.title if experiment else f"{self.name}: {columns.in_words()}",
+            title=experiment.title if experiment else self.name,
             system=self.system,
             file=self.file,
             time=columns.time,
@@ -86,7 +86,8 @@ class Served:
             categories={name: list(kinds) for name, kinds in columns.categories.items()},
             units=columns.units,
             dates=columns.datetime,
-            own_clock=units.own_clock,
+            clock=columns.clock if units.own_clock else "common",
+            origin=_date(columns, SOME_MONDAY) if units.own_clock else None,
             gaps=provenance["data"]["gaps"],
             span=self.times(2),
             ranges=dict(zip(columns.observed, observed.T.tolist(), strict=True)),
@@ -95,6 +96,10 @@ class Served:
             learnt_from=settings.sizes_learnt_from,
             trained_on=provenance["data"]["series"],
         )
+
+
+def _date(columns: Columns, seconds: float) -> str:
+    return as_json(original_times(columns, np.array([seconds]))[0])
 
 
 def _usual(columns: Columns, units: Normalisation) -> dict[str, float | str]:

@@ -138,8 +138,11 @@ class ModelInfo(Contract):
     units: dict[str, str]
     dates: bool
     """Whether times are dates."""
-    own_clock: bool
-    """Whether each run counts time from a beginning of its own."""
+    clock: str
+    """What dates count from: the beginning of the run, of its day, its week or its year; or one
+    time for all runs, as numbers do (`common`)."""
+    origin: str | None
+    """When the run began whose span is told, where each counts time from a beginning of its own."""
     gaps: bool
     """Whether observed values may be missing."""
     span: list[float | str]

@@ -13,7 +13,8 @@ from lupi.serving.contract import ForecastRequest, Readiness
 from lupi.serving.truth import true_course
 
 SIZES = (0, 17, 33)
-"""Numbers of observations, of each of which another program is compiled: up to 16, 32 and 64."""
+"""Numbers of observations, of each of which another program is compiled: up to 16, 32 and, of the
+first model, 64."""
 
 NUM_TIMES = 121
 """As the page asks for."""
@@ -57,7 +58,7 @@ class Warming:
 
 def _steps(catalogue: Catalogue) -> Iterator[Callable[[], object]]:
     models = list(catalogue.models.values())
-    others = [(size, model, None) for size in SIZES for model in models[1:]]
+    others = [(size, model, None) for size in SIZES[:2] for model in models[1:]]
     encoders = [(0, model, "amortised") for model in models if model.inference != "amortised"]
     first = [(size, model, None) for model in models[:1] for size in SIZES[:2]]
     last = [(size, model, None) for model in models[:1] for size in SIZES[2:]]
@@ -78,7 +79,7 @@ def _ask(model: Served, size: int, inference: str | None) -> None:
     asked = ForecastRequest(
         observations={info.time: model.times(max(size, 2))[:size]} | rows if size else None,
         times=model.times(NUM_TIMES),
-        starts={"0": info.span[0]} if info.own_clock else None,
+        starts={"0": info.origin} if info.origin else None,
         known=info.known_usual or None,
         inference=inference,
         trajectories=2,

@@ -42,6 +42,7 @@ const state = {
   truth: false,
   samples: false,
   known: {},
+  start: null, // of a run with dates: when it began
   rows: [], // {t, values}: times on the axis, values by column; none where they follow the truth
 };
 let truth = null;
@@ -63,6 +64,7 @@ function readAddress() {
   state.samples = given.get("lines") === "1";
   state.chosen = pairs(given.get("p"), Number);
   state.known = pairs(given.get("known"), decodeURIComponent);
+  state.start = first().origin && Number.isFinite(onAxis(given.get("start") || "")) ? given.get("start") : null;
   const { observed } = first();
   state.rows = (given.get("o") || "").split(";").filter(Boolean).map((text) => {
     const [t, ...cells] = text.split(",");
@@ -90,6 +92,7 @@ function address() {
   if (state.samples) told.set("lines", "1");
   const known = Object.entries(state.known).map(([name, value]) => `${name}:${encodeURIComponent(value)}`).join(";");
   if (known) told.set("known", known);
+  if (state.start) told.set("start", state.start);
   const rows = state.rows.map(({ t, values }) => [t, ...(values ? first().observed.map((name) => values[name] ?? "") : [])].join(","));
   if (rows.length) told.set("o", rows.join(";"));
   return `#${told}`;
@@ -107,7 +110,19 @@ function asTime(t) {
   return offset.test(model.span[0]) ? text : text.replace("Z", "");
 }
 
-const span = () => first().span.map(onAxis);
+function span() {
+  const model = first();
+  const shift = state.start ? onAxis(state.start) - onAxis(model.origin) : 0;
+  return model.span.map((time) => onAxis(time) + shift);
+}
+
+// Where the clock of a run begins that was first seen then.
+function beginning(t) {
+  const date = new Date(t);
+  const midnight = Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate());
+  const begins = { day: midnight, week: midnight - ((date.getUTCDay() + 6) % 7) * 864e5, year: Date.UTC(date.getUTCFullYear(), 0, 1) };
+  return asTime(begins[first().clock] ?? t);
+}
 
 function grid() {
   const [start, end] = span();
@@ -193,7 +208,7 @@ function removeRow(row) {
 
 let past = [];
 let place = -1;
-const frozen = () => JSON.stringify([state.rows, state.seed, state.chosen, state.known]);
+const frozen = () => JSON.stringify([state.rows, state.seed, state.chosen, state.known, state.start]);
 
 function remember() {
   const now = frozen();
@@ -207,7 +222,9 @@ async function travel(by) {
   place += by;
   const seed = state.seed;
   const chosen = JSON.stringify(state.chosen);
-  [state.rows, state.seed, state.chosen, state.known] = JSON.parse(past[place]);
+  const start = state.start;
+  [state.rows, state.seed, state.chosen, state.known, state.start] = JSON.parse(past[place]);
+  if (start !== state.start) setViews();
   selected = null;
   if (seed !== state.seed || chosen !== JSON.stringify(state.chosen)) await loadTruth();
   showKnown();
@@ -235,7 +252,7 @@ function question(view) {
     body.observations = { [model.time]: rows.map(({ t }) => asTime(t)) };
     for (const name of model.observed) body.observations[name] = rows.map(({ values }) => values[name] ?? null);
   }
-  if (model.own_clock) body.starts = { 0: model.span[0] };
+  if (model.origin) body.starts = { 0: state.start ?? model.origin };
   if (model.known.length) body.known = knownValues();
   return body;
 }
@@ -329,7 +346,7 @@ function timeTicks(low, high, wanted) {
   if (!first().dates) return ticks(low, high, wanted).map((t) => [t, String(t)]);
   const units = [1e3, 6e4, 36e5, 864e5, 7 * 864e5, 30.4 * 864e5, 365.25 * 864e5];
   const unit = units.filter((one) => one <= (high - low) / 2).at(-1) || 1e3;
-  const show = unit >= 864e5 ? { month: "short", day: "numeric" } : { hour: "2-digit", minute: "2-digit" };
+  const show = unit >= 864e5 ? { month: "short", day: "numeric" } : { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
   const format = new Intl.DateTimeFormat("en", { ...show, timeZone: "UTC" });
   return ticks(low / unit, high / unit, wanted).map((t) => [t * unit, format.format(t * unit)]);
 }
@@ -409,7 +426,7 @@ class Chart {
     const left = 46;
     const right = 12;
     const top = 30;
-    const room = Math.max(130, Math.min(240, (innerHeight - 340) / observed.length));
+    const room = Math.max(130, Math.min(observed.length > 1 ? 240 : 340, (innerHeight - 340) / observed.length));
     const tall = innerWidth < 600 ? 150 : Math.max(room, 190);
     const gap = 46;
     const height = top + observed.length * (tall + gap) - 6;
@@ -977,6 +994,10 @@ function take(text) {
   try {
     state.rows = readCsv(text);
     selected = null;
+    if (first().origin) {
+      state.start = beginning(state.rows[0].t);
+      setViews();
+    }
     commit();
     say(`${state.rows.length} observations were taken.`);
   } catch (error) {
@@ -1021,7 +1042,7 @@ const literal = (value) => (value === null ? "None" : typeof value === "string" 
 function python() {
   const model = first();
   const asks = question(views[0]);
-  const [start, end] = model.span;
+  const [start, end] = span();
   const lines = model.file ? ["import lupi", "", `forecaster = lupi.load(${literal(model.file)})`] : ["from lupi.serving.built_in import load_built_in", "", `forecaster = load_built_in(${literal(model.name)})`];
   const columns = Object.entries(asks.observations || {}).map(([name, values]) => `    ${literal(name)}: ${literal(values)},`);
   lines.push(...(columns.length ? ["observations = {", ...columns, "}"] : ["observations = None  # what it believes of a run it has seen nothing of"]));
@@ -1059,7 +1080,7 @@ function listen() {
   $("model").onchange = () => {
     const before = first();
     state.model = $("model").value;
-    if (first().system !== before.system || first().observed.join() !== before.observed.join()) Object.assign(state, { rows: [], chosen: {}, known: {} });
+    if (first().system !== before.system || first().observed.join() !== before.observed.join()) Object.assign(state, { rows: [], chosen: {}, known: {}, start: null });
     if (state.beside === state.model) state.beside = before.name;
     show();
   };
