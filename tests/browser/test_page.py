@@ -344,8 +344,9 @@ def test_trajectories_are_shown_on_demand(opened):
 @pytest.mark.slow
 def test_a_phone_shows_all_without_scrolling_sideways_and_a_tap_observes(opened):
     page = opened(SEED_3, viewport={"width": 420, "height": 800}, has_touch=True, is_mobile=True)
-    wide = page.evaluate("document.documentElement.scrollWidth")
-    assert wide <= 420
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 420
+    assert page.locator("aside").bounding_box()["width"] <= 420
     box = panel(page, "x1")
     page.touchscreen.tap(box["x"] + 0.4 * box["width"], box["y"] + 0.5 * box["height"])
     settle(page)

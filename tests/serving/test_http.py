@@ -2,7 +2,9 @@
 
 import io
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -288,3 +290,15 @@ def test_the_contract_is_told_to_programs(client):
     assert "observations" in asked["application/json"]["schema"]["properties"]
     example = asked["application/json"]["example"]
     assert client.post("/v1/forecast", json=example).status_code == 200
+
+
+def test_what_the_docs_ask_is_answered(client):
+    page = (Path(__file__).parents[2] / "docs" / "http.md").read_text()
+    asked = json.loads(re.search(r"-d '(\{.*?\})'", page, re.DOTALL)[1])
+    assert client.post("/v1/forecast", json=asked).status_code == 200
+    (path,) = re.findall(r"'http://127.0.0.1:8765(/v1/forecast\?.*?)'", page)
+    table = pd.DataFrame(SEEN).to_csv(index=False)
+    answer = client.post(path, content=table, headers={"content-type": "text/csv"})
+    assert len(answer.text.splitlines()) == 4
+    for told in re.findall(r"`GET (/\S+)`", page):
+        assert client.get(told.replace("{name}", "stiffness")).status_code == 200
