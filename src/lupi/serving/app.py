@@ -1,6 +1,7 @@
 """The server as one ASGI application: the page, and the endpoint that it shares with programs."""
 
 import asyncio
+import time
 import traceback
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -45,6 +46,9 @@ FILES = {
 THREADS = 2
 """That forecast: one at a time is in XLA, another reads or writes meanwhile."""
 
+QUIET = 2.0
+"""Seconds without a request after which what is not shown yet is compiled."""
+
 MOST_WAITING = 512
 """Requests that wait for these; more are told to come back."""
 
@@ -79,7 +83,11 @@ class Server:
 
     def __init__(self, catalogue: Catalogue, settings: ServerSettings):
         self.catalogue, self.settings = catalogue, settings
-        self.warming = Warming(catalogue if settings.warm else Catalogue([]))
+        self._asked = float("-inf")
+        self.warming = Warming(
+            catalogue if settings.warm else Catalogue([]),
+            is_quiet=lambda: time.monotonic() - self._asked > QUIET,
+        )
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="lupi-forecast")
         self._waiting = 0
         self.api = FastAPI(
@@ -167,6 +175,7 @@ class Server:
                 415,
                 f"expected application/json or text/csv, got {kind or 'no content type'!s:.80}.",
             )
+        self._asked = time.monotonic()
         body = await self._read(request)
         from_csv = kind == "text/csv"
         asked = await self._run(self._from_csv, body, request) if from_csv else None

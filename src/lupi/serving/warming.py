@@ -20,11 +20,16 @@ NUM_TIMES = 121
 """As the page asks for."""
 
 
+URGENT = 3
+"""Steps that are for what is shown first; the others wait until nobody asks, who would wait for
+them."""
+
+
 class Warming:
     """Compiles in a thread of its own, what is shown first at first."""
 
-    def __init__(self, catalogue: Catalogue):
-        self._steps = list(_steps(catalogue))
+    def __init__(self, catalogue: Catalogue, is_quiet: Callable[[], bool] = lambda: True):
+        self._steps, self._is_quiet = list(_steps(catalogue)), is_quiet
         self._done = 0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True, name="lupi-warming")
@@ -49,6 +54,8 @@ class Warming:
 
     def _run(self) -> None:
         for step in self._steps:
+            while self._done >= URGENT and not self._is_quiet() and not self._stop.is_set():
+                self._stop.wait(0.1)
             if self._stop.is_set():
                 return
             with suppress(UserError):  # whoever asks the same is told what is wrong with it
