@@ -3,14 +3,17 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: reproduce test test-slow fuzz bench clean
+.PHONY: reproduce playground test test-slow test-browser fuzz bench clean
 
 reproduce: $(VENV)/.installed
 	$(BIN)/lupi reproduce
 
+playground: $(VENV)/.installed
+	$(BIN)/lupi serve
+
 # A worker has one core: left alone, threads of OpenBLAS wait for each other on cores that others
 # use, and small factorisations take many times as long.
-test test-slow fuzz: export OPENBLAS_NUM_THREADS = 1
+test test-slow test-browser fuzz: export OPENBLAS_NUM_THREADS = 1
 
 # SlipCover counts lines by changed bytecode. A tracer, as coverage.py's before Python 3.12, stops at
 # every line of JAX as well: that took a third of the time.
@@ -23,6 +26,11 @@ test: $(VENV)/.installed
 
 test-slow: $(VENV)/.installed
 	$(BIN)/pytest -n 2 -m slow
+
+# The playground in a real browser; what it has of these `make test` runs a small part of.
+test-browser: $(VENV)/.installed
+	@command -v chromium || command -v chromium-browser || command -v chrome || { echo "Chromium is needed: on Debian, apt-get install chromium"; exit 2; }
+	$(BIN)/pytest tests/browser
 
 # An attack on the program, as long as you like: make fuzz MINUTES=30 SEED=0
 MINUTES ?= 30
@@ -37,7 +45,7 @@ bench: $(VENV)-bench/.installed
 # PyTorch and torchdiffeq are the rival, and nothing that lupi itself needs: an environment apart.
 $(VENV)-bench/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)-bench
-	$(VENV)-bench/bin/pip install --quiet --constraint constraints.txt --editable . torch==2.13.0 torchdiffeq
+	$(VENV)-bench/bin/pip install --quiet --constraint constraints.txt --editable ".[serve]" torch==2.13.0 torchdiffeq playwright
 	touch $@
 
 $(VENV)/.installed: pyproject.toml constraints.txt

@@ -15,6 +15,7 @@ from benchmarks.keeping import measure_keeping
 from benchmarks.latency import measure_latency
 from benchmarks.limit import measure_limit
 from benchmarks.noise import measure_noise
+from benchmarks.playground import measure_playground
 from benchmarks.privileged import measure_privileged
 from benchmarks.reading import measure_reading
 from benchmarks.real import measure_real
@@ -27,6 +28,7 @@ RESULTS = HERE / "results.json"
 PARTS = {
     "speed": compare_speed,
     "latency": measure_latency,
+    "playground": measure_playground,
     "solvers": compare_solvers,
     "growth": measure_growth,
     "reading": measure_reading,

@@ -23,6 +23,7 @@ COMMANDS = {
     "train": "Train a forecaster on a table of past runs.",
     "predict": "Forecast new runs from a few observations.",
     "evaluate": "Judge a forecaster on runs it has not seen.",
+    "serve": "Open a playground in the browser, and answer programs over HTTP.",
     "show": "Say what a forecaster was trained on, and how.",
     "models": "List the models there are, or the settings of one.",
 }

@@ -45,14 +45,20 @@ def worker_environment(environment: Mapping[str, str] = os.environ) -> dict[str,
         "EQX_ON_ERROR": "nan",
     }
     # Compiled once, used by all workers and by the next command.
-    cache = environment.get("JAX_COMPILATION_CACHE_DIR", _cache_folder(environment))
-    if cache is not None:
-        chosen |= {
-            "JAX_COMPILATION_CACHE_DIR": str(cache),
-            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        }
+    chosen |= kept_compiled(environment)
     compile_small_loops(chosen)
     return chosen
+
+
+def kept_compiled(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What lets a process find again what another has compiled, and keep what it compiles."""
+    cache = environment.get("JAX_COMPILATION_CACHE_DIR", _cache_folder(environment))
+    if cache is None:
+        return {}
+    return {
+        "JAX_COMPILATION_CACHE_DIR": str(cache),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
 
 
 def _cache_folder(environment: Mapping[str, str]) -> Path | None:

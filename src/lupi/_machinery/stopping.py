@@ -91,6 +91,19 @@ def stops_itself() -> Iterator[None]:
             _stops_itself.clear()
 
 
+@contextmanager
+def hears_signals_itself() -> Iterator[None]:
+    """While inside, signals are the work's own affair: a server finishes what it has begun."""
+    if threading.current_thread() is not threading.main_thread():  # where none are heard
+        yield
+        return
+    heard = signal.set_wakeup_fd(-1)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(heard, warn_on_full_buffer=False)
+
+
 def stopped_message(told: str) -> str:
     """What is said at the end of a command that was stopped."""
     return f"\nlupi: stopped. {told}".rstrip() + "\n"

@@ -9,12 +9,13 @@ from typing import Any
 import equinox as eqx
 import jax
 import numpy as np
+from pydantic import ValidationError
 
 from lupi._machinery.forks import check_not_forked
 from lupi.data.normalisation import Normalisation
 from lupi.data.series_table import Columns, check_is_table, original_times
 from lupi.distributions import NormalMixture
-from lupi.errors import UserError, check_seed, check_whole
+from lupi.errors import UserError, check_seed, check_whole, settings_problem
 from lupi.forecasting.answers import answer_question, without_runaways
 from lupi.forecasting.fitted import NETWORKS, Fitted
 from lupi.forecasting.fitted_file import load_fitted, save_fitted
@@ -238,6 +239,24 @@ class Forecaster:
             learnt_from=self.settings.sizes_learnt_from,
             **self._found(findings, table.labels),
         )
+
+    def with_inference(self, inference: Any) -> "Forecaster":
+        """The same networks, asked in another way: `"amortised"` is their encoder alone.
+
+        Nothing is trained again. Plain guesses and widened intervals belong to the inference that
+        they were made for, so there are none.
+        """
+        fitted = self._get()
+        changed = {"inference": inference, "blend": False}
+        try:
+            settings = ForecasterSettings.model_validate(dict(self.settings) | changed)
+        except ValidationError as error:
+            raise UserError(str(settings_problem(error))) from None
+        other = type(self)(settings)
+        other._fitted = Fitted(
+            settings, fitted.members, fitted.normalisation, fitted.columns, fitted.provenance
+        )
+        return other
 
     def _found(self, findings: dict[int, Findings], labels: np.ndarray) -> dict[str, Any]:
         """What a forecast says of each series beside its trajectory."""

@@ -1,0 +1,1 @@
+"""A playground in the browser, and the same forecasts over HTTP."""
