@@ -13,8 +13,10 @@ from safetensors.numpy import load_file, save_file
 import lupi
 from lupi._machinery.array_files import LONGEST_HEADER, read_arrays, write_arrays
 from lupi.cli import main
-from lupi.errors import UserError, UserNotice, printable
+from lupi.errors import UserError
 from lupi.models import NeuralODEProcessSettings, load_process, save_process
+from lupi.serving.built_in import FOLDER as BUILT_IN_MODELS
+from lupi.serving.built_in import UserNotice, printable
 from lupi.training import TrainingSettings, begin
 from lupi.training.checkpoint import load_checkpoint, save_checkpoint
 
@@ -172,6 +174,22 @@ def test_weights_that_are_none_of_this_model_are_refused(saved, tmp_path, kind):
     )
     with pytest.raises(UserError, match=message):
         lupi.load(tmp_path / "model.lupi")
+
+
+def test_a_family_of_another_z_is_refused(tmp_path):
+    header, arrays = read_arrays(BUILT_IN_MODELS / "stiffness-lupi.lupi", kind="forecaster")
+    centre, axes, other, back = (
+        name
+        for part in ("centre", "active_axes", "other_axes", "to_active")
+        for name in arrays
+        if name.endswith(f"family.{part}")
+    )
+    for name in (centre, axes, other):
+        arrays[name] = arrays[name][:-1]
+    arrays[back] = arrays[back][:, :-1]
+    write_arrays(tmp_path / "other.lupi", arrays, header, kind="forecaster")
+    with pytest.raises(UserError, match="expected a z of 16 numbers, found 15"):
+        lupi.load(tmp_path / "other.lupi")
 
 
 @pytest.mark.parametrize("kind", ["not finite", "of another type"])
