@@ -38,7 +38,7 @@ def write_report(
             )
     tables = build_tables(results, experiments)
     write_atomically(out / "table.md", to_markdown(tables, describe_departures(results)))
-    folders = finished_folders(out, experiments)
+    folders = finished_folders(out, experiments, results.settings["models"])
     figures = write_figures(folders, out / "figures", experiments)
     write_atomically(out / "report.html", _render_page(results, tables, figures))
     return tables
