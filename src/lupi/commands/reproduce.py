@@ -7,6 +7,7 @@ from cyclopts import Parameter
 
 from lupi._machinery.stopping import told_if_stopped
 from lupi.commands.options import GOES_ON, Names, Whole, split_names
+from lupi.commands.progress import progress_display
 from lupi.errors import UserError, check_name, check_whole
 
 
@@ -71,7 +72,7 @@ def reproduce(
     )
     name = "reproduction" + ("" if preset == "paper" else f"-{preset}") + ("-quick" * quick)
     out = out or Path(name)
-    with told_if_stopped(lambda: GOES_ON), _progress_display(console) as on_progress:
+    with told_if_stopped(lambda: GOES_ON), progress_display(console) as on_progress:
         results = stage.reproduce(
             settings,
             out,
@@ -94,44 +95,3 @@ def reproduce(
         console.print(f"  [{colour}]{claim.verdict:>13}[/]  {claim.statement}", highlight=False)
         console.print(f"{'':4}[dim]{claim.evidence}[/]", highlight=False)
     console.print(f"\nReport: {out / 'report.html'}\nNumbers: {out / 'results.json'}")
-
-
-def _progress_display(console):
-    """A context that gives a function to show `Progress` with."""
-    from contextlib import contextmanager
-
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-    from rich.progress import TimeRemainingColumn as TimeLeftColumn
-
-    @contextmanager
-    def live():
-        columns = (
-            TextColumn("Training"),
-            BarColumn(),
-            TextColumn("{task.percentage:>3.0f} %, run {task.fields[run]}"),
-            TimeElapsedColumn(),
-            TextColumn("left:"),
-            TimeLeftColumn(),
-        )
-        with Progress(*columns, console=console, speed_estimate_period=120) as display:
-            bar = display.add_task("", total=None, run="")
-
-            def show(progress) -> None:
-                run = f"{min(progress.runs_done + 1, progress.runs)} of {progress.runs}"
-                display.update(bar, completed=progress.epochs_done, total=progress.epochs, run=run)
-
-            yield show
-
-    @contextmanager
-    def lines():
-        shown = -1
-
-        def show(progress) -> None:
-            nonlocal shown
-            if progress.runs_done != shown:
-                shown = progress.runs_done
-                console.print(f"{shown} of {progress.runs} runs done", highlight=False)
-
-        yield show
-
-    return live() if console.is_terminal else lines()

@@ -1,6 +1,13 @@
 """Experiments, the paper's and others: settings, runs, and what they leave behind."""
 
 from lupi.experiments.claims import judge_claims
+from lupi.experiments.comparison import (
+    check_contestants,
+    comparison_settings,
+    default_contestants,
+    expected_seconds,
+)
+from lupi.experiments.contestants import contestants
 from lupi.experiments.experiment import Experiment, Simulation
 from lupi.experiments.paper import EXPERIMENTS, PAPER_MODELS, get_experiment
 from lupi.experiments.reproduction import Progress, collect, reproduce
@@ -29,7 +36,12 @@ __all__ = [
     "RunSettings",
     "Simulation",
     "best_settings",
+    "check_contestants",
     "collect",
+    "comparison_settings",
+    "contestants",
+    "default_contestants",
+    "expected_seconds",
     "get_experiment",
     "judge_claims",
     "paper_settings",

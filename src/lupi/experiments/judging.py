@@ -74,7 +74,9 @@ def judge(
         metrics[mode] = scores.overall() | judge_recovered(prediction.findings, data.test)
         metrics[mode] |= lost if mode == "test" else {}
         if mode.startswith("test"):
-            metrics[mode] |= {name: Estimate(float(value), None) for name, value in (more or {}).items()}
+            metrics[mode] |= {
+                name: Estimate(float(value), None) for name, value in (more or {}).items()
+            }
     took_each = dict.fromkeys(metrics, took)
     for end, predictor in predictors.items():
         for mode, found, predicting in _other_modes(predictor, lesson, settings, experiment):

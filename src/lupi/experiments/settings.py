@@ -202,6 +202,13 @@ def table_settings(
     return ReproductionSettings(experiments=runs, models=_models(marks_gaps=True))
 
 
+def best_table_settings(experiments: Mapping[str, Experiment]) -> ReproductionSettings:
+    """The same, with models and training as those of a network of a `Forecaster`."""
+    whole = table_settings(experiments, training=BEST.train)
+    changes = {"objective": BEST.objective, "inference": BEST.inference}
+    return whole.model_copy(update={"models": _models(changes, **BEST.process)})
+
+
 def _at_most(largest: int, sizes: Sizes) -> Sizes:
     smallest, most = (max(1, min(size, largest)) for size in sizes)
     return smallest, most
