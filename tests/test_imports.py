@@ -67,12 +67,15 @@ STAGES: dict[str, set[str]] = {
     },
     "report": {
         "evaluation",
+        "experiments.contestants",
         "experiments.experiment",
+        "experiments.modes",
         "experiments.paper",
         "experiments.results",
         "forecasting",
         "metrics",
         "registry",
+        "rivals",
     },
     "commands": {
         "data",

@@ -16,7 +16,7 @@ CONTROLS = tuple(word for word in WORDS if word != "true")
 AMORTISED, NOISE, WIDTH = "amortised", "noise=", "width="
 CHANGES = (*CONTROLS, "noise=0.5", AMORTISED, "width=4")
 
-PALER = {"shuffled": 0.55, "constant": 0.75, "noise": 0.65}
+PALER = {"shuffled": 0.4, "constant": 0.55, "noise": 0.5}
 """How much white the colour of a control has."""
 
 
@@ -54,7 +54,7 @@ class Contestant(NamedTuple):
     def colour(self) -> str:
         """Of its lines; a control has that of its model, paler."""
         colour = (RIVALS[self.base] if self.is_rival else MODELS[self.base]).colour
-        white = PALER.get(str(self.privileged), 0.0 if self.privileged == "true" else 0.4)
+        white = PALER.get(str(self.privileged), 0.0 if self.privileged == "true" else 0.3)
         parts = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
         return "#" + "".join(f"{round((1 - white) * part + white * 255):02x}" for part in parts)
 

@@ -106,7 +106,7 @@ def more(one: Standing) -> list[str]:
         "" if lost is None else f"{lost.mean:.2f}{_ends(lost.lower, lost.upper)}",
         f"{100 * metrics['coverage_50'].mean:.0f} %",
         show(metrics["calibration_error"]),
-        f"{metrics['parameters'].mean:,.0f}" if "parameters" in metrics else "",
+        _parameters(one),
         _time(one.seconds["train"]),
         _time(one.seconds["predict"]) if "predict" in one.seconds else "",
     ]
@@ -123,6 +123,14 @@ MORE_COLUMNS = (
     "training",
     "one forecast",
 )
+
+
+def _parameters(one: Standing) -> str:
+    """At prediction and, where they are more, in training."""
+    if "parameters" not in one.metrics:
+        return ""
+    numbers = [one.metrics[name].mean for name in ("parameters", "training_parameters")]
+    return " of ".join(f"{number:,.0f}" for number in dict.fromkeys(numbers))
 
 
 def _ends(lower: float | None, upper: float | None) -> str:

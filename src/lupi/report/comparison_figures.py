@@ -24,11 +24,13 @@ class Line(NamedTuple):
     end: str
     label: str
     colour: str
+    dashed: bool
+    """Its encoder alone, where it is drawn with the search too."""
 
     @property
     def style(self) -> dict:
-        """Dashed without the search, where others have it."""
-        dashes = "-" if self.end == REFINED else (0, (4, 1.5))
+        """For Matplotlib."""
+        dashes = (0, (4, 1.5)) if self.dashed else "-"
         return {"color": self.colour, "linestyle": dashes, "label": self.label}
 
 
@@ -36,18 +38,15 @@ def lines_of(order: Sequence[Standing]) -> list[Line]:
     """Everyone who is drawn."""
     searching = {one.who for one in order if one.end == REFINED}
     return [
-        Line(one.who.name, one.end, one.label, one.who.colour)
-        if one.who in searching
-        # What cannot search is drawn as what does.
-        else _Solid(one.who.name, one.end, one.label, one.who.colour)
+        Line(
+            one.who.name,
+            one.end,
+            one.label,
+            one.who.colour,
+            dashed=one.end != REFINED and one.who in searching,
+        )
         for one in order[:MOST_LINES]
     ]
-
-
-class _Solid(Line):
-    @property
-    def style(self) -> dict:
-        return {"color": self.colour, "linestyle": "-", "label": self.label}
 
 
 def draw_ranking(order: Sequence[Standing]) -> Figure:
@@ -92,10 +91,10 @@ def draw_curves(
     edges = _numbers(scores, "beyond")
     middles = [(above + most) / 2 for above, most in edges]
     modes = [f"points {number:g}" for (number,) in points]
-    _draw_line_panels(axes[:, 0], scores, lines, [n for (n,) in points], modes)
+    _draw_line_panels(list(axes[:, 0]), scores, lines, [n for (n,) in points], modes)
     axes[1, 0].set_xlabel("points seen")
     beyond = [f"beyond {above:g} {most:g}" for above, most in edges]
-    _draw_line_panels(axes[:, 1], scores, lines, middles, beyond)
+    _draw_line_panels(list(axes[:, 1]), scores, lines, middles, beyond)
     axes[1, 1].set_xlabel("time beyond the last point, in horizons")
     arrays = {
         (f.model, f.seed): f.predictions()
@@ -104,8 +103,8 @@ def draw_curves(
     }
     _draw_calibration(axes[0, 2], lines, arrays)
     _draw_recovered(axes[1, 2], lines, arrays)
-    for place, axis in enumerate(axes.T.flat):
-        axis.set_title("adcebf"[place], loc="left", fontweight="bold")
+    for letter, axis in zip("abcdef", axes.flat, strict=True):
+        axis.set_title(letter, loc="left", fontweight="bold")
     handles, labels = axes[0, 2].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=min(5, len(labels)))
     return figure
@@ -138,6 +137,9 @@ def _draw_line_panels(
             else:
                 axis.plot(at, [one.mean() for one in values], **line.style)
     axes[0].set_yscale("log")
+    drawn = [y for drawn in axes[0].lines for y in np.asarray(drawn.get_ydata()) if y > 0]
+    if drawn:  # the intervals of few seeds would flatten everything
+        axes[0].set_ylim(0.7 * min(drawn), 1.4 * max(drawn))
     axes[0].set_ylabel("error (CRPS)")
     axes[1].axhline(0.9, color="0.6", linewidth=0.8)
     axes[1].set_ylabel("90 % interval covers")
