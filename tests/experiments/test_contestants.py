@@ -13,7 +13,7 @@ from lupi.experiments.comparison import (
     default_contestants,
     expected_seconds,
 )
-from lupi.experiments.contestants import contestant, contestants
+from lupi.experiments.contestants import all_contestants, contestant
 from lupi.inference import Amortised
 
 TABLE = {"springs": Experiment.of_table(springs())}
@@ -26,7 +26,7 @@ def test_a_name_says_the_model_and_what_is_changed():
     assert contestant("lupi:constant:amortised").encoder_only
     assert contestant("lupi:width=4").width == 4
     assert contestant("nearest").is_rival
-    assert [one.name for one in contestants(["lupi", "mean", "lupi"])] == ["lupi", "mean"]
+    assert [one.name for one in all_contestants(["lupi", "mean", "lupi"])] == ["lupi", "mean"]
 
 
 def test_a_control_has_the_label_of_its_model_and_its_colour_paler():
@@ -66,13 +66,13 @@ def test_who_cannot_take_part_in_a_table_is_refused(name, privileged, message):
     if not privileged:
         experiment = dataclasses.replace(experiment, privileged="")
     with pytest.raises(UserError, match=message):
-        check_contestants(contestants([name]), {"springs": experiment})
+        check_contestants(all_contestants([name]), {"springs": experiment})
 
 
 def test_those_who_take_part_by_default_can():
     for experiments in (EXPERIMENTS, TABLE):
         for quick in (True, False):
-            chosen = contestants(default_contestants(experiments.values(), quick=quick))
+            chosen = all_contestants(default_contestants(experiments.values(), quick=quick))
             check_contestants(chosen, experiments)
             assert {"nopi", "lupi", "lupi:shuffled"} <= {one.name for one in chosen}
     untold = [dataclasses.replace(TABLE["springs"], privileged="")]
@@ -80,7 +80,7 @@ def test_those_who_take_part_by_default_can():
 
 
 def test_a_comparison_asks_the_encoder_alone_and_then_the_search():
-    settings = comparison_settings(contestants(["lupi", "lupi:shuffled", "mean"]))
+    settings = comparison_settings(all_contestants(["lupi", "lupi:shuffled", "mean"]))
     assert set(settings.models) == {"lupi", "lupi:shuffled"}
     assert settings.rivals == ("mean",)
     assert all(model.inference == Amortised() for model in settings.models.values())
@@ -92,14 +92,14 @@ def test_a_comparison_asks_the_encoder_alone_and_then_the_search():
 
 
 def test_a_table_is_divided_and_its_training_is_as_long_as_was_asked():
-    settings = comparison_settings(contestants(["nopi"]), TABLE, steps=70)
+    settings = comparison_settings(all_contestants(["nopi"]), TABLE, steps=70)
     run = settings.experiments["springs"]
     assert run.training.epochs * (run.data.num_training // run.training.batch_size) >= 70
     assert run.data.num_training == 14
 
 
 def test_the_default_comparison_is_expected_to_take_at_most_half_an_hour():
-    chosen = contestants(default_contestants(EXPERIMENTS.values(), quick=False))
+    chosen = all_contestants(default_contestants(EXPERIMENTS.values(), quick=False))
     settings = comparison_settings(chosen)
     expected = expected_seconds(settings, chosen, EXPERIMENTS, seeds=3, workers=2)
     assert 300 < expected < 1800

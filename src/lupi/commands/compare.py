@@ -99,7 +99,7 @@ def compare(
         asked = stage.default_contestants(chosen.values(), quick=quick)
     else:
         asked = split_names(models)
-    who = stage.contestants(asked)
+    who = stage.all_contestants(asked)
     stage.check_contestants(who, chosen)
     known = chosen if file is not None else {**stage.EXPERIMENTS, **chosen}
     settings = stage.comparison_settings(

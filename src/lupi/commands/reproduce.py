@@ -88,8 +88,10 @@ def reproduce(
         console.print()
         console.print(to_terminal(table))
     if results.claims:
-        console.print("\n[bold]The paper's claims[/], judged from paired seeds:")
-    colours = {"holds": "green", "undecided": "yellow", "does not hold": "red"}
+        console.print(
+            "\n[bold]The paper's claims[/], with 95 % intervals of the gain over paired seeds:"
+        )
+    colours = {"holds": "green", "undecided": "yellow", "contradicted": "red"}
     for claim in describe_claims(results.claims):
         colour = colours[claim.verdict]
         console.print(f"  [{colour}]{claim.verdict:>13}[/]  {claim.statement}", highlight=False)

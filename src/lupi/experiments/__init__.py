@@ -7,7 +7,7 @@ from lupi.experiments.comparison import (
     default_contestants,
     expected_seconds,
 )
-from lupi.experiments.contestants import contestants
+from lupi.experiments.contestants import all_contestants
 from lupi.experiments.experiment import Experiment, Simulation
 from lupi.experiments.paper import EXPERIMENTS, PAPER_MODELS, get_experiment
 from lupi.experiments.reproduction import Progress, collect, reproduce
@@ -35,11 +35,11 @@ __all__ = [
     "RunFolder",
     "RunSettings",
     "Simulation",
+    "all_contestants",
     "best_settings",
     "check_contestants",
     "collect",
     "comparison_settings",
-    "contestants",
     "default_contestants",
     "expected_seconds",
     "get_experiment",

@@ -5,7 +5,7 @@ from math import ceil
 
 from lupi.data.series_table import SeriesTable
 from lupi.errors import UserError, check_name
-from lupi.experiments.contestants import Contestant
+from lupi.experiments.contestants import Contestant, contestant
 from lupi.experiments.experiment import Experiment
 from lupi.experiments.paper import EXPERIMENTS
 from lupi.experiments.settings import (
@@ -45,7 +45,7 @@ def default_contestants(experiments: Iterable[Experiment], *, quick: bool) -> tu
     return tuple(
         name
         for name in names
-        if (told or not name.startswith("lupi"))
+        if (told or not contestant(name).uses_privileged)
         and (simulated or name not in RIVALS or not RIVALS[name].needs_equations)
     )
 

@@ -114,6 +114,6 @@ def _changed(one: Contestant, change: str) -> Contestant:
     )
 
 
-def contestants(names: Iterable[str]) -> list[Contestant]:
+def all_contestants(names: Iterable[str]) -> list[Contestant]:
     """Those of these names, each once."""
     return [contestant(name) for name in dict.fromkeys(names)]

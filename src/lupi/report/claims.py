@@ -7,6 +7,7 @@ from lupi.registry import MODELS
 from lupi.report.paper import printed, unit
 
 SETTINGS = {"test": "at test time", "train": "in the training setting"}
+GAIN = ("mean", "lower", "upper")
 STATEMENTS = {"accuracy": "LUPI is more accurate", "calibration": "LUPI is better calibrated"}
 
 
@@ -31,12 +32,9 @@ def _describe_pair(claim: dict[str, Any]) -> JudgedClaim:
     experiment, mode, metric = claim["experiment"], claim["mode"], claim["metric"]
     scale = unit(experiment, metric)
     ours = [claim[model]["mean"] / scale for model in PAPER_MODELS]
-    gain = claim["gain"]
-    error = "" if gain["stderr"] is None else f" ± {gain['stderr'] / scale:.2f}"
-    chance = "" if claim["p_value"] is None else f", p = {claim['p_value']:.3f}"
     evidence = (
-        f"{_both(ours)}, gain {gain['mean'] / scale:+.2f}{error}, "
-        f"{claim['seeds_in_favour']} of {claim['seeds']} seeds{chance}"
+        f"{_both(ours)}, gain {_interval(claim['gain'], scale)}, "
+        f"{claim['seeds_in_favour']} of {claim['seeds']} seeds in favour"
     )
     if "floor" in claim:
         evidence += f", floor {claim['floor']['mean'] / scale:.2f}"
@@ -49,6 +47,12 @@ def _describe_pair(claim: dict[str, Any]) -> JudgedClaim:
     )
 
 
+def _interval(gain: dict[str, float | None], scale: float) -> str:
+    """A difference and its interval, in a printed unit."""
+    mean, lower, upper = (None if gain[k] is None else gain[k] / scale for k in GAIN)  # pyright: ignore[reportOptionalOperand]
+    return f"{mean:+.2f}" + ("" if lower is None else f" [{lower:+.2f}, {upper:+.2f}]")
+
+
 def _both(values: list[float]) -> str:
     labels = [MODELS[model].label for model in PAPER_MODELS]
     return ", ".join(f"{label} {v:.2f}" for label, v in zip(labels, values, strict=True))
@@ -59,7 +63,8 @@ def _describe_sharpness(claim: dict[str, Any]) -> JudgedClaim:
     return JudgedClaim(
         statement="LUPI is less sharp in most cases",
         verdict=claim["verdict"],
-        evidence=f"in {claim['count']} of {claim['of']}, {claim['beyond_chance']} beyond chance"
-        + (f": {where}" if where else ""),
+        evidence=f"in {claim['count']} of {claim['of']}, {claim['beyond_chance']} beyond chance; "
+        f"sharper beyond chance in {claim['sharper_beyond_chance']}"
+        + (f"; less sharp: {where}" if where else ""),
         paper="in 5 of 6",
     )

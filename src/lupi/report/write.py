@@ -92,7 +92,7 @@ def _summarise(results: Results, tables: list[ExperimentTable]) -> str:
         sentences.append(
             f"Of {len(verdicts)} claims {verdicts.count('holds')} hold, "
             f"{verdicts.count('undecided')} are undecided and "
-            f"{verdicts.count('does not hold')} do not hold in these runs."
+            f"{verdicts.count('contradicted')} are contradicted by the intervals of these runs."
         )
     return " ".join(sentences)
 
