@@ -72,6 +72,7 @@ STAGES: dict[str, set[str]] = {
         "experiments.modes",
         "experiments.paper",
         "experiments.results",
+        "experiments.study",
         "forecasting",
         "metrics",
         "registry",
