@@ -67,8 +67,10 @@ STAGES: dict[str, set[str]] = {
     },
     "report": {
         "evaluation",
+        "experiments.claims",
         "experiments.contestants",
         "experiments.experiment",
+        "experiments.kept",
         "experiments.modes",
         "experiments.paper",
         "experiments.results",

@@ -39,13 +39,14 @@ def compare(
     file
         A table of past runs, with the options of its columns. Default: the built-in experiments.
     experiments
-        Which of the built-in experiments, such as stiffness, damping, lotka-volterra.
+        Which of the built-in experiments: stiffness, damping, lotka-volterra, pendulum, epidemic,
+        drug, line-and-sine. Default: the first three.
     models
-        Models (`lupi models` lists them), rivals (mean, last-value, nearest, pooled-gp, ideal, ...)
-        and controls: lupi:shuffled, lupi:constant and lupi:noise are shown privileged values of
-        other systems, always the same, and noise; lupi:noise=0.5 true ones with noise of so many
-        standard deviations. lupi:amortised is judged with its encoder alone, lupi:width=4 has
-        hidden layers of that width.
+        Models (`lupi models` lists them), rivals (mean, last-value, nearest, pooled-gp, gp,
+        neural-ode, anode, sonode, equations, ideal) and controls: lupi:shuffled, lupi:constant and
+        lupi:noise are shown privileged values of other systems, always the same, and noise;
+        lupi:noise=0.5 true ones with noise of so many standard deviations. lupi:amortised is judged
+        with its encoder alone, lupi:width=4 has hidden layers of that width.
     seeds
         How many seeds, from 0 on. Everyone shares data, contexts and initial weights of a seed.
         Default: 3, or 2 with --quick.
@@ -101,9 +102,8 @@ def compare(
         asked = split_names(models)
     who = stage.all_contestants(asked)
     stage.check_contestants(who, chosen)
-    known = chosen if file is not None else {**stage.EXPERIMENTS, **chosen}
     settings = stage.comparison_settings(
-        who, known, preset=preset, steps=steps, noise=noise, quick=quick
+        who, chosen, preset=preset, steps=steps, noise=noise, quick=quick
     )
     seeds, workers = seeds or (2 if quick else 3), workers or cpu_count()
     out = out or Path("comparison" + "-quick" * quick)

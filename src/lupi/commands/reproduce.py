@@ -57,7 +57,7 @@ def reproduce(
     from rich.console import Console
 
     from lupi import experiments as stage
-    from lupi.report import describe_claims, to_terminal, write_report
+    from lupi.report import describe_claims, kept_claims, to_terminal, write_report
 
     def chosen(names, default) -> tuple[str, ...]:
         return tuple(default) if names is None else split_names(names)
@@ -96,4 +96,9 @@ def reproduce(
         colour = colours[claim.verdict]
         console.print(f"  [{colour}]{claim.verdict:>13}[/]  {claim.statement}", highlight=False)
         console.print(f"{'':4}[dim]{claim.evidence}[/]", highlight=False)
+    kept = kept_claims()
+    if results.claims and kept is not None:
+        verdicts = [claim.verdict for claim in kept[0]]
+        counted = ", ".join(f"{verdicts.count(word)} {word}" for word in colours)
+        console.print(f"\nWith many seeds ({kept[1]}): {counted}; the report has each.")
     console.print(f"\nReport: {out / 'report.html'}\nNumbers: {out / 'results.json'}")

@@ -22,18 +22,28 @@ from lupi.rivals import RIVALS
 STEPS = 5_000
 """Of each training of the best preset: a quarter of the preset's own, so that many can be done."""
 
-NUM_SYSTEMS, NUM_SAMPLES = 128, 64
-"""To be judged on, and samples of z: what one compiled call takes."""
+NUM_SYSTEMS, NUM_SAMPLES = 100, 64
+"""To be judged on, and samples of z."""
 
 POINTS = (0, 1, 2, 3, 5, 8, 12, 20)
 BEYOND = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7)
 
 DEFAULT_MODELS = ("nopi", "lupi", "lupi:shuffled")
-DEFAULT_RIVALS = ("mean", "last-value", "nearest", "pooled-gp", "ideal")
+DEFAULT_RIVALS = ("mean", "last-value", "nearest", "pooled-gp", "gp", "ideal")
 QUICK_MODELS = ("nopi", "lupi", "lupi:shuffled", "mean", "nearest")
 
-SECONDS_OF_STEP, SECONDS_TO_JUDGE, SECONDS_OF_RIVAL = 0.006, 60.0, 15.0
+SECONDS_OF_STEP, SECONDS_TO_JUDGE, SECONDS_OF_RIVAL = 0.006, 50.0, 4.0
 """Of one core: for a step of a network of the best preset, for judging one, and for a rival."""
+
+SLOW_RIVALS = {
+    "gp": 30.0,
+    "equations": 25.0,
+    "ideal": 80.0,
+    "neural-ode": 120.0,
+    "anode": 120.0,
+    "sonode": 120.0,
+}
+"""Those that compute more for each forecast."""
 
 
 def default_contestants(experiments: Iterable[Experiment], *, quick: bool) -> tuple[str, ...]:
@@ -163,7 +173,8 @@ def expected_seconds(
         judging = SECONDS_TO_JUDGE * (0.2 + 0.8 * size / (NUM_SYSTEMS * NUM_SAMPLES))
         for one in chosen:
             if one.is_rival:
-                total += seeds * SECONDS_OF_RIVAL * judging / SECONDS_TO_JUDGE
+                own = SLOW_RIVALS.get(one.base, SECONDS_OF_RIVAL)
+                total += seeds * own * judging / SECONDS_TO_JUDGE
             else:
                 together = 3 * ceil(seeds / 3)
                 total += together * steps * SECONDS_OF_STEP + seeds * judging

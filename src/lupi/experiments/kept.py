@@ -1,13 +1,11 @@
 """Results of the paper's setting with many seeds, kept in the package: what its claims come to."""
 
 import json
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from lupi import __version__
 from lupi._machinery.files import write_atomically
-from lupi.experiments.claims import Claim, judge_claims
 from lupi.experiments.results import Floor, Metric, Record, read_results
 
 FILE = Path(__file__).with_name("paper_seeds.json")
@@ -40,8 +38,10 @@ def keep_results(out: Path, command: str, file: Path = FILE) -> None:
     write_atomically(file, json.dumps(content, separators=(",", ":")) + "\n")
 
 
-def read_kept(file: Path = FILE) -> tuple[list[Record], list[Floor], str]:
-    """The records and floors that are kept, and the command that made them."""
+def read_kept(file: Path = FILE) -> tuple[list[Record], list[Floor], str] | None:
+    """The records and floors that are kept, if any are, and the command that made them."""
+    if not file.exists():
+        return None
     content = json.loads(file.read_text())
     records = [
         Record(
@@ -66,10 +66,3 @@ def read_kept(file: Path = FILE) -> tuple[list[Record], list[Floor], str]:
         for seed, value in seeds.items()
     ]
     return records, floors, content["command"]
-
-
-@cache
-def kept_claims() -> tuple[list[Claim], str]:
-    """The paper's claims on all seeds that are kept, and the command that made them."""
-    records, floors, command = read_kept()
-    return judge_claims(records, floors), command

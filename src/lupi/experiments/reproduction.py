@@ -298,7 +298,8 @@ def _claim_folder(
                 f"{out} holds results of other settings (see {path}; this run: {difference}): give "
                 "another --out, or the settings that it was made with. Nothing there was changed."
             )
-        ours["models"] = found["models"] | ours["models"]
+        for kind in ("experiments", "models"):
+            ours[kind] = found[kind] | ours[kind]
         if "tables" in found:
             ours["tables"] = found["tables"] | tables
     elif out.exists() and any(out.iterdir()):
@@ -313,8 +314,6 @@ def _difference(found: dict[str, Any], ours: dict[str, Any]) -> str | None:
     """The first setting that the folder has otherwise, in words."""
     if found["version"] != ours["version"]:
         return f"lupi {ours['version']} instead of {found['version']}"
-    if found["experiments"].keys() != ours["experiments"].keys():
-        return "other experiments"
     for kind in ("experiments", "models"):
         for name in (name for name in ours[kind] if name in found[kind]):
             for setting, (old, new) in _changes(found[kind][name], ours[kind][name]):

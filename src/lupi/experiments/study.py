@@ -8,7 +8,7 @@ from lupi.distributions import Uniform
 from lupi.experiments.comparison import comparison_settings
 from lupi.experiments.contestants import all_contestants
 from lupi.experiments.experiment import Experiment, Shift
-from lupi.experiments.paper import EXPERIMENTS
+from lupi.experiments.paper import EXPERIMENTS, get_experiment
 from lupi.experiments.settings import ReproductionSettings, RunSettings
 from lupi.registry import MODELS
 from lupi.systems import DampedOscillators, LotkaVolterra
@@ -171,8 +171,9 @@ def longer(quick: bool) -> Part:
 
 def functions(quick: bool) -> Part:
     """A family that is not dynamics."""
-    experiments = {"sine": EXPERIMENTS["sine"]}
+    experiments = {"line-and-sine": get_experiment("line-and-sine")}
     models = ("np", "mean") if quick else ("np", "np-lupi", "np-lupi:shuffled", "pooled-gp")
+    chosen = all_contestants(models)
     return Part(
         "functions",
         "A family that is not dynamics",
@@ -180,7 +181,8 @@ def functions(quick: bool) -> Part:
         "it is told them?",
         experiments,
         models,
-        _settings(models, experiments, quick),
+        # A standard deviation of 0.2, as neural processes are usually shown it.
+        comparison_settings(chosen, experiments, noise=0.18, quick=quick),
         {},
     )
 
@@ -190,7 +192,7 @@ PARTS: dict[str, Callable[[bool], Part]] = {
     "samples": samples,
     "width": width,
     "longer": longer,
-} | ({"functions": functions} if "np" in MODELS and "sine" in EXPERIMENTS else {})
+} | ({"functions": functions} if "np" in MODELS else {})
 """By name; each says what it is made of, in earnest or quickly."""
 
 

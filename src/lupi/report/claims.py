@@ -1,7 +1,10 @@
 """The paper's claims in words, with the evidence for and against each."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from lupi.experiments.claims import judge_claims
+from lupi.experiments.kept import read_kept
 from lupi.experiments.paper import PAPER_MODELS
 from lupi.registry import MODELS
 from lupi.report.paper import printed, unit
@@ -18,6 +21,18 @@ class JudgedClaim(NamedTuple):
     verdict: str
     evidence: str
     paper: str
+
+
+def kept_claims() -> tuple[list["JudgedClaim"], str] | None:
+    """The claims on the many seeds that are kept with the package, and the command behind them."""
+    kept = read_kept()
+    return None if kept is None else (describe_claims(judge_claims(*kept[:2])), kept[2])
+
+
+def claims_table(claims: Sequence["JudgedClaim"]) -> list[str]:
+    """Lines of Markdown."""
+    lines = ["| claim | verdict | evidence | paper |", "|---|---|---|---|"]
+    return lines + [f"| {' | '.join(claim)} |" for claim in claims]
 
 
 def describe_claims(claims: list[dict[str, Any]]) -> list[JudgedClaim]:

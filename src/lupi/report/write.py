@@ -13,7 +13,7 @@ from lupi.experiments.experiment import Experiment
 from lupi.experiments.paper import EXPERIMENTS
 from lupi.experiments.results import Results, finished_folders, read_results
 from lupi.registry import MODELS
-from lupi.report.claims import describe_claims
+from lupi.report.claims import describe_claims, kept_claims
 from lupi.report.departures import describe_departures
 from lupi.report.figures import write_figures
 from lupi.report.paper import printed, unit
@@ -62,6 +62,7 @@ def _render_page(results: Results, tables: list[ExperimentTable], figures: list[
         departures=describe_departures(results),
         summary=_summarise(results, tables),
         claims=describe_claims(results.claims),
+        kept=kept_claims(),
         papers=papers,
         tables=tables,
         figures={path.stem: data_uri(path) for path in figures},
