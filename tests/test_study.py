@@ -1,6 +1,7 @@
 """`lupi study`: what it asks, and its smoke run."""
 
 import re
+from itertools import product
 
 import jax
 import numpy as np
@@ -93,10 +94,45 @@ def test_the_answer_on_few_systems_says_at_each_size_whether_lupi_gains():
         return [0.5, 0.52, 0.51] if better else [1.0, 1.03, 0.98]
 
     shown = show_part(part, records(part, values))
-    assert len(shown.answer) == len(part.experiments)
-    assert "25 systems: what is privileged helps" in shown.answer[0]
-    assert "400 systems: what is privileged makes no difference told" in shown.answer[4]
+    assert shown.answer[0] == (
+        "Varying stiffness: what is privileged helps with 25 systems; makes no difference that "
+        "these seeds tell with 50, 100, 200, 400 systems."
+    )
+    assert len(shown.answer) == 3
     assert shown.figure is not None
+
+
+def test_the_answer_on_strange_systems_counts_where_a_model_is_too_sure():
+    part = PARTS["generalisation"](False)
+    (name, experiment), *_ = part.experiments.items()
+    found = []
+    for shift in experiment.shifts:
+        error, std = (1.0, 1.0) if shift == "same" else (8.0, 8.0 if shift == "noise" else 1.5)
+        for model, seed in product(("lupi", "nopi"), range(3)):
+            worse = 2.0 if model == "nopi" else 1.0
+            values = {"crps": worse * error, "std": std, "coverage_90": 0.9, "strangers": 0.25}
+            metrics = {
+                n: Metric(mean=v * (1 + 0.01 * seed), stderr=None) for n, v in values.items()
+            }
+            for mode in ("test", f"shift {shift}"):
+                found.append(
+                    Record(
+                        experiment=name,
+                        model=model,
+                        seed=seed,
+                        mode=mode,
+                        metrics=metrics,
+                        seconds={},
+                    )
+                )
+    shown = show_part(part, Results(settings={}, records=found, floors=[], claims=[]))
+    sure, strangers, told = shown.answer
+    assert sure.startswith("Of 6 kinds of strange systems or points")
+    assert "as it gets wrong on 1. It is too sure on: Varying stiffness, k in (1, 1.5)" in sure
+    assert strangers.startswith("25 % of systems like those of training are called strangers")
+    assert told.startswith("Beyond chance, LUPI's error is lower than NoPI's on 7 of 7")
+    assert len(shown.rows) == 7
+    assert len(shown.more) == 14
 
 
 def test_the_answer_on_width_says_from_where_on_something_is_learnt():

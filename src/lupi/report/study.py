@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from lupi._machinery.files import write_atomically
 from lupi.experiments.contestants import contestant
 from lupi.experiments.modes import REFINED, shift_mode
 from lupi.experiments.results import Results
-from lupi.experiments.study import SAME, Part
+from lupi.experiments.study import LIKE_TRAINING, SAME, Part
 from lupi.metrics import interval
 from lupi.report.figures import STYLE
 from lupi.report.standings import Ratio, Scores
@@ -35,6 +36,8 @@ class Shown(NamedTuple):
     answer: list[str]
     columns: tuple[str, ...]
     rows: list[list[str]]
+    more: list[list[str]]
+    """Rows for who wants to know it all."""
     figure: Figure | None
     failures: list[str]
 
@@ -72,81 +75,146 @@ def show_part(part: Part, results: Results) -> Shown:
         "longer": _longer,
         "functions": _functions,
     }
-    answer, columns, rows, figure = kinds[part.name](part, results)
+    answer, columns, rows, figure, more = kinds[part.name](part, results)
     failures = [f"{f.model} on {f.experiment}, seed {f.seed}: {f.reason}" for f in results.failures]
-    return Shown(part.name, part.title, part.question, answer, columns, rows, figure, failures)
+    return Shown(
+        part.name, part.title, part.question, answer, columns, rows, more, figure, failures
+    )
 
 
 def _label(model: str, end: str) -> str:
     return contestant(model).label + (" + search" if end == REFINED else "")
 
 
-def _generalisation(part: Part, results: Results):
-    rows, points, answer = [], [], []
+class _Case(NamedTuple):
+    """One model on one shift, against systems like those of training."""
+
+    experiment: str
+    shift: str
+    model: str
+    end: str
+    crps: np.ndarray
+    error: Ratio
+    std: Ratio
+    covers: float
+    strangers: float | None
+
+    @property
+    def cells(self) -> list[str]:
+        """A row of a table."""
+        return [
+            self.experiment,
+            self.shift,
+            _label(self.model, self.end),
+            f"{self.crps.mean():.3g}",
+            str(self.error),
+            f"{self.std.mean:.3g}",
+            f"{100 * self.covers:.0f} %",
+            "" if self.strangers is None else f"{100 * self.strangers:.0f} %",
+        ]
+
+    @property
+    def grows(self) -> bool:
+        """Whether it gets at least half as unsure as it gets wrong."""
+        return self.std.mean >= 0.5 * self.error.mean
+
+
+CASES = (
+    "trained on",
+    "judged on",
+    "model",
+    "CRPS",
+    "error, times [95 %]",
+    "width, times",
+    "90 % covers",
+    "strangers",
+)
+
+
+def _cases(part: Part, results: Results) -> list[_Case]:
+    found = []
     for name, experiment in part.experiments.items():
         scores = Scores(results, name)
-        entries = scores.entries()
-        for shift, what in experiment.shifts.items():
-            for model, end in entries:
-                mode, same = (shift_mode(one) + end for one in (shift, SAME))
-                if not (scores.has(model, mode) and scores.has(model, same)):
-                    continue
-                error = Ratio.of(scores.values(model, mode), scores.values(model, same))
-                std = Ratio.of(*(scores.values(model, one, "std") for one in (mode, same)))
-                covers = scores.values(model, mode, "coverage_90").mean()
-                told = scores.has(model, mode, "strangers")
-                strangers = scores.values(model, mode, "strangers").mean() if told else None
-                rows.append(
-                    [
-                        experiment.title.split(",")[0],
-                        what.title,
-                        _label(model, end),
-                        f"{scores.values(model, mode).mean():.3g}",
-                        "" if shift == SAME else str(error),
-                        "" if shift == SAME else f"{std.mean:.3g}",
-                        f"{100 * covers:.0f} %",
-                        "" if strangers is None else f"{100 * strangers:.0f} %",
-                    ]
+        for (shift, what), (model, end) in product(experiment.shifts.items(), scores.entries()):
+            mode, same = (shift_mode(one) + end for one in (shift, SAME))
+            if not (scores.has(model, mode) and scores.has(model, same)):
+                continue
+            error, std = (
+                Ratio.of(*(scores.values(model, one, metric) for one in (mode, same)))
+                for metric in ("crps", "std")
+            )
+            told = scores.has(model, mode, "strangers")
+            found.append(
+                _Case(
+                    experiment.title.split(",")[0],
+                    what.title,
+                    model,
+                    end,
+                    scores.values(model, mode),
+                    error,
+                    std,
+                    float(scores.values(model, mode, "coverage_90").mean()),
+                    float(scores.values(model, mode, "strangers").mean()) if told else None,
                 )
-                if shift != SAME:
-                    points.append((error.mean, std.mean, model, end))
-            answer += _on_shift(scores, experiment.title, shift, what.title, entries)
-    columns = (
-        "trained on",
-        "judged on",
-        "model",
-        "CRPS",
-        "times as on the same [95 %]",
-        "width, times",
-        "90 % covers",
-        "strangers",
-    )
-    return answer, columns, rows, _growth_figure(points)
+            )
+    return found
 
 
-def _on_shift(scores: Scores, title: str, shift: str, what: str, entries) -> list[str]:
-    """One sentence: of the best there, what happens to its error, width and coverage."""
-    mode = shift_mode(shift)
-    there = [
-        (model, end)
-        for model, end in entries
-        if scores.has(model, mode + end) and scores.has(model, shift_mode(SAME) + end)
-    ]
-    if shift == SAME or not there:
+def _generalisation(part: Part, results: Results):
+    cases = _cases(part, results)
+    shifts: dict[tuple[str, str], list[_Case]] = {}
+    for one in cases:
+        shifts.setdefault((one.experiment, one.shift), []).append(one)
+    best = [min(some, key=lambda one: np.log(one.crps).mean()) for some in shifts.values()]
+    same = [one for one in cases if one.shift == LIKE_TRAINING.title]
+    strange = [one for one in best if one.shift != LIKE_TRAINING.title]
+    answer = []
+    if strange:
+        sure = [f"{one.experiment}, {one.shift}" for one in strange if not one.grows]
+        answer.append(
+            f"Of {len(strange)} kinds of strange systems or points, the best model gets at least "
+            f"half as unsure as it gets wrong on {len(strange) - len(sure)}."
+            + (f" It is too sure on: {'; '.join(sure)}." if sure else "")
+        )
+    answer += _on_strangers(cases, same) + _lupi_and_nopi(shifts)
+    others = [one for one in cases if one not in same]
+    figure = _growth_figure([(one.error.mean, one.std.mean, one.model, one.end) for one in others])
+    more = [one.cells for one in cases]
+    return answer, CASES, [one.cells for one in best], figure, more
+
+
+def _on_strangers(cases: Sequence[_Case], same: Sequence[_Case]) -> list[str]:
+    usual = [one.strangers for one in same if one.strangers is not None]
+    told = {
+        f"{one.experiment}, {one.shift}": one.strangers
+        for one in cases
+        if one not in same and one.strangers is not None
+    }
+    if not usual or not told:
         return []
-    model, end = min(there, key=lambda one: np.log(scores.values(one[0], mode + one[1])).mean())
-    error, std = (
-        Ratio.of(*(scores.values(model, shift_mode(s) + end, metric) for s in (shift, SAME)))
-        for metric in ("crps", "std")
+    least, most = (
+        f"{100 * told[name]:.0f} % ({name})"
+        for name in (min(told, key=told.__getitem__), max(told, key=told.__getitem__))
     )
-    covers = scores.values(model, mode + end, "coverage_90").mean()
-    grows = "grows with it" if std.mean > 0.5 * error.mean else "does not grow as much"
-    if error.mean < 1.2:
-        grows = "stays" if std.mean < 1.5 else "grows"
     return [
-        f"{title.split(',')[0]}; {what}: {_label(model, end)} is best, with {error.mean:.3g} times "
-        f"the error on systems like those of training; its uncertainty {grows} ({std.mean:.3g} "
-        f"times), and its 90 % intervals cover {100 * covers:.0f} %."
+        f"{100 * float(np.mean(usual)):.0f} % of systems like those of training are called "
+        f"strangers; of others from {least} to {most}."
+    ]
+
+
+def _lupi_and_nopi(shifts) -> list[str]:
+    signs = []
+    for some in shifts.values():
+        by_model = {(one.model, one.end): one.crps for one in some}
+        for end in (REFINED, ""):
+            if ("lupi", end) in by_model and ("nopi", end) in by_model:
+                signs.append(Ratio.of(by_model["lupi", end], by_model["nopi", end]).sign)
+                break
+    if not signs:
+        return []
+    return [
+        f"Beyond chance, LUPI's error is lower than NoPI's on {signs.count(-1)} of {len(signs)} "
+        f"and higher on {signs.count(1)}, those like training included."
     ]
 
 
@@ -177,8 +245,9 @@ def _growth_figure(points) -> Figure | None:
 
 
 def _samples(part: Part, results: Results):
-    rows, answer = [], []
+    rows: list[list[str]] = []
     panels: dict[str, list] = {}
+    signs: dict[str, dict[int, list[str]]] = {}
     for name, size in part.values.items():
         scores = Scores(results, name)
         title = part.experiments[name].title.split(",")[0]
@@ -192,15 +261,18 @@ def _samples(part: Part, results: Results):
         for end in (REFINED, ""):
             if scores.has("lupi", "test" + end) and scores.has("nopi", "test" + end):
                 ratio = Ratio.of(*(scores.values(m, "test" + end) for m in ("lupi", "nopi")))
-                word = {-1: "helps", 0: "makes no difference told", 1: "does harm"}[ratio.sign]
-                answer.append(
-                    f"{title}, {size:.0f} systems: what is privileged {word}: LUPI's error is "
-                    f"{ratio} times NoPI's."
-                )
+                signs.setdefault(title, {}).setdefault(ratio.sign, []).append(f"{size:.0f}")
                 break
+    words = {-1: "helps", 0: "makes no difference that these seeds tell", 1: "does harm"}
+    answer = [
+        f"{title}: what is privileged "
+        + "; ".join(f"{words[s]} with {', '.join(own[s])} systems" for s in words if s in own)
+        + "."
+        for title, own in signs.items()
+    ]
     columns = ("experiment", "systems", "model", "CRPS", "LUPI over NoPI [95 %]")
     figure = _lines_figure(panels, "training systems", "error (CRPS)")
-    return answer, columns, rows, figure
+    return answer, columns, rows, figure, []
 
 
 def _over_floor(results: Results, experiment: str, scores: Scores, model: str) -> np.ndarray:
@@ -225,7 +297,7 @@ def _width(part: Part, results: Results):
     ] or ["None of the widths learnt anything here: the error stays above half the floor."]
     columns = ("model", "width", "MSE over the floor [95 %]")
     figure = _lines_figure({"": panel}, "width of hidden layers", "squared error over the floor")
-    return answer, columns, rows, figure
+    return answer, columns, rows, figure, []
 
 
 def _longer(part: Part, results: Results):
@@ -251,7 +323,7 @@ def _longer(part: Part, results: Results):
     figure = _lines_figure(
         {"": panel}, "training, times the paper's", "squared error over the floor"
     )
-    return answer, columns, rows, figure
+    return answer, columns, rows, figure, []
 
 
 def _functions(part: Part, results: Results):
@@ -267,7 +339,7 @@ def _functions(part: Part, results: Results):
             answer.append(
                 f"{_label('np-lupi', '')} has {ratio} times the error of {_label(other, '')}."
             )
-    return answer, ("model", "CRPS", "90 % covers"), rows, None
+    return answer, ("model", "CRPS", "90 % covers"), rows, None, []
 
 
 def _share(values: np.ndarray) -> str:
