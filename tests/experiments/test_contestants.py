@@ -104,4 +104,4 @@ def test_the_default_comparison_is_expected_to_take_at_most_half_an_hour():
     expected = expected_seconds(settings, chosen, EXPERIMENTS, seeds=3, workers=2)
     assert 300 < expected < 1800
     more = expected_seconds(settings, chosen, EXPERIMENTS, seeds=9, workers=2)
-    assert more == pytest.approx(3 * expected)
+    assert 2 * expected < more <= 3 * expected

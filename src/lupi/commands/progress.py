@@ -5,8 +5,10 @@ import time
 
 def duration(seconds: float) -> str:
     """In words."""
+    if seconds < 10:
+        return "a few seconds"
     if seconds < 100:
-        return f"{max(1, round(seconds))} seconds"
+        return f"{round(seconds)} seconds"
     if seconds < 6000:
         return f"{round(seconds / 60)} minutes"
     return f"{seconds / 3600:.1f} hours"

@@ -19,8 +19,9 @@ from lupi.inference import Amortised
 from lupi.registry import MODELS, ModelSettings
 from lupi.rivals import RIVALS
 
-STEPS = 5_000
-"""Of each training of the best preset: a quarter of the preset's own, so that many can be done."""
+STEPS, QUICK_STEPS = 5_000, 60
+"""Of each training of the best preset: a quarter of the preset's own, so that many can be done; and
+of a smoke run."""
 
 NUM_SYSTEMS, NUM_SAMPLES = 100, 64
 """To be judged on, and samples of z."""
@@ -33,7 +34,11 @@ DEFAULT_RIVALS = ("mean", "last-value", "nearest", "pooled-gp", "gp", "ideal")
 QUICK_MODELS = ("nopi", "lupi", "lupi:shuffled", "mean", "nearest")
 
 SECONDS_OF_STEP, SECONDS_TO_JUDGE, SECONDS_OF_RIVAL = 0.006, 50.0, 4.0
-"""Of one core: for a step of a network of the best preset, for judging one, and for a rival."""
+"""Of one core: for a step of a network of the best preset (batches of 8, width 64), for judging one
+with all samples and systems, and for a rival."""
+
+SECONDS_TO_COMPILE = 25.0
+"""A model and all the ways it is judged, for each experiment."""
 
 SLOW_RIVALS = {
     "gp": 30.0,
@@ -108,7 +113,7 @@ def comparison_settings(
             name: whole.experiments.get(name, next(iter(whole.experiments.values())))
             for name in experiments
         }
-    wanted = steps or (STEPS if preset == "best" else None)
+    wanted = steps or (QUICK_STEPS if quick else STEPS if preset == "best" else None)
     return ReproductionSettings(
         experiments={name: _run_settings(run, wanted, quick) for name, run in runs.items()},
         models={
@@ -132,7 +137,7 @@ def _run_settings(run: RunSettings, steps: int | None, quick: bool) -> RunSettin
             "num_training": min(16, data.num_training),
             "num_validation": min(8, data.num_validation),
         }
-        data, steps, number = data.model_copy(update=fewer), steps or 60, min(number, 16)
+        data, number = data.model_copy(update=fewer), min(number, 16)
         training = training.limited_to(data.num_training)
     if steps is not None:
         per_epoch = max(1, data.num_training // training.batch_size)
@@ -176,6 +181,9 @@ def expected_seconds(
                 own = SLOW_RIVALS.get(one.base, SECONDS_OF_RIVAL)
                 total += seeds * own * judging / SECONDS_TO_JUDGE
             else:
-                together = 3 * ceil(seeds / 3)
-                total += together * steps * SECONDS_OF_STEP + seeds * judging
+                # A step grows with the series in it and with the width of the network.
+                width = getattr(settings.models[one.name].process, "hidden_size", 64)
+                step = SECONDS_OF_STEP * run.training.batch_size / 8 * width / 64
+                asking = judging / 10 if one.encoder_only else judging
+                total += 3 * ceil(seeds / 3) * steps * step + seeds * asking + SECONDS_TO_COMPILE
     return total / workers

@@ -182,7 +182,9 @@ def _is_known_to_workers(call: "_Arguments") -> bool:
 
 
 def _num_epochs(settings: RunSettings, model: str = "") -> int:
-    return 1 if model in RIVALS else settings.training.num_epochs(settings.data.num_training)
+    """Of its training; of a rival as many as take about as long as judging it."""
+    number = settings.training.num_epochs(settings.data.num_training)
+    return max(1, number // 10) if model in RIVALS else number
 
 
 _Arguments = tuple[list[RunFolder], RunSettings, ModelSettings | str, Experiment]
