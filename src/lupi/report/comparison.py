@@ -170,19 +170,25 @@ def to_terminal(one: Compared) -> Table:
     seeds = "1 seed" if one.seeds == 1 else f"{one.seeds} paired seeds"
     shown = Table(
         title=one.title,
-        caption=f"{seeds}; over best: of pairs; ideal: over it; 90 %: what the interval covers",
+        caption=f"{seeds}; R²: of the first privileged value, recovered",
         title_justify="left",
         caption_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
     )
-    for place, name in enumerate(("model", "CRPS", "over best [95 %]", "ideal", "90 %", "R²")):
-        shown.add_column(name, justify="left" if place == 0 else "right", no_wrap=True)
+    # Shorter than in the report: this fits 80 columns.
+    headers = ("model", "CRPS", "over best [95 %]", "over ideal", "90 % covers", "R²")
+    rows = []
     for standing in one.order:
-        # Shorter than in the report: this fits 80 columns.
         name, error, behind, ideal, covers, recovered = row(standing)
-        cells = (name, error.split(" ")[0], behind, ideal, covers, recovered.removeprefix("R² "))
-        shown.add_row(*cells, style="" if standing.competes else "dim")
+        rows.append(
+            (name, error.split(" ")[0], behind, ideal, covers, recovered.removeprefix("R² "))
+        )
+    shown_columns = [i for i in range(len(headers)) if any(cells[i] for cells in rows)]
+    for i in shown_columns:
+        shown.add_column(headers[i], justify="left" if i == 0 else "right", no_wrap=True)
+    for standing, cells in zip(one.order, rows, strict=True):
+        shown.add_row(*(cells[i] for i in shown_columns), style="" if standing.competes else "dim")
     return shown
 
 
