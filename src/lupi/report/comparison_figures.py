@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter, PercentFormatter
+from matplotlib.ticker import MaxNLocator, NullFormatter, PercentFormatter
 
 from lupi.experiments.modes import REFINED
 from lupi.experiments.results import Results, RunFolder
@@ -93,6 +93,8 @@ def draw_curves(
     modes = [f"points {number:g}" for (number,) in points]
     _draw_line_panels(list(axes[:, 0]), scores, lines, [n for (n,) in points], modes)
     axes[1, 0].set_xlabel("points seen")
+    for axis in axes[:, 0]:
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     beyond = [f"beyond {above:g} {most:g}" for above, most in edges]
     _draw_line_panels(list(axes[:, 1]), scores, lines, middles, beyond)
     axes[1, 1].set_xlabel("time beyond the last point, in horizons")
