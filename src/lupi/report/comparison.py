@@ -170,14 +170,14 @@ def to_terminal(one: Compared) -> Table:
     seeds = "1 seed" if one.seeds == 1 else f"{one.seeds} paired seeds"
     shown = Table(
         title=one.title,
-        caption=f"{seeds}; R²: of the first privileged value, recovered",
+        caption=f"{seeds}; ideal: over it; 90 %: the interval covers; R²: recovered values",
         title_justify="left",
         caption_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
     )
     # Shorter than in the report: this fits 80 columns.
-    headers = ("model", "CRPS", "over best [95 %]", "over ideal", "90 % covers", "R²")
+    headers = ("model", "CRPS", "over best [95 %]", "ideal", "90 %", "R²")
     rows = []
     for standing in one.order:
         name, error, behind, ideal, covers, recovered = row(standing)

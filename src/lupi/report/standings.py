@@ -1,7 +1,7 @@
 """Who forecasts best in a comparison, by how much, and how sure that is."""
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from lupi.experiments.contestants import Contestant, contestant
 from lupi.experiments.modes import REFINED
 from lupi.experiments.results import Record, Results
 from lupi.metrics import Estimate, Interval, estimate, interval
-from lupi.registry import MODELS
+from lupi.registry import MODELS, Model
 from lupi.rivals import RIVALS
 
 SCORE = "crps"
@@ -185,20 +185,31 @@ def helps(results: Results, experiment: str) -> list[Help]:
         who = contestant(model)
         if not who.uses_privileged or who.privileged != "true":
             continue
-        for other in scores.models:
-            one = contestant(other)
-            if _told_less(who, one) and scores.has(other, "test" + end):
-                ours, theirs = (scores.values(m, "test" + end) for m in (model, other))
+        for one in _told_less(who, [contestant(other) for other in scores.models]):
+            if scores.has(one.name, "test" + end):
+                ours, theirs = (scores.values(m, "test" + end) for m in (model, one.name))
                 favour = int((ours < theirs).sum())
                 ratio = Ratio.of(ours, theirs)
                 found.append(Help(who, one, end, ratio, favour, len(scores.seeds)))
     return found
 
 
-def _told_less(who: Contestant, other: Contestant) -> bool:
-    if other.is_rival or other.width != who.width:
-        return False
-    if other.base == who.base:
-        return other.privileged != "true"
-    kinds = (type(MODELS[name].process) for name in (who.base, other.base))
-    return not other.uses_privileged and len(set(kinds)) == 1
+def _told_less(who: Contestant, others: Sequence[Contestant]) -> list[Contestant]:
+    """Its controls, and those like it in all but what is privileged; trained for the same objective
+    if there are any."""
+    others = [one for one in others if not one.is_rival and one.width == who.width]
+    controls = [one for one in others if one.base == who.base and one.privileged != "true"]
+    model = MODELS[who.base]
+    alike = [
+        one
+        for one in others
+        if not one.uses_privileged
+        and _without_privileged(MODELS[one.base]) == _without_privileged(model)
+    ]
+    same = [one for one in alike if MODELS[one.base].objective == model.objective]
+    return (same or alike) + controls
+
+
+def _without_privileged(model: Model) -> dict[str, Any]:
+    settings = model.process.model_dump()
+    return {name: value for name, value in settings.items() if not name.startswith("privileged")}
