@@ -13,9 +13,13 @@ from lupi.experiments import (
     EXPERIMENTS,
     Record,
     Results,
+    RunFolder,
+    all_contestants,
+    comparison_settings,
     quick_settings,
     read_results,
     reproduction,
+    run,
 )
 from lupi.experiments.results import Floor, Metric
 from lupi.experiments.study import LIKE_TRAINING, PARTS, SHIFTS, WATCHED
@@ -160,6 +164,22 @@ def test_a_network_of_another_width_has_other_layers():
     models = PARTS["width"](False).settings.models
     assert models["lupi:width=3:amortised"].process.hidden_size == 3
     assert models["nopi:width=16:amortised"].process.hidden_size == 16
+
+
+@pytest.mark.slow
+def test_with_the_search_it_is_told_which_share_are_strangers(tmp_path):
+    part = PARTS["generalisation"](True)
+    ((name, experiment),) = part.experiments.items()
+    settings = comparison_settings(all_contestants(["lupi"]), part.experiments, quick=True)
+    evaluation = settings.experiments[name].evaluation.model_copy(update={"points": (5,)})
+    own = settings.experiments[name].model_copy(update={"evaluation": evaluation})
+    (found,) = run([RunFolder(tmp_path, name, "lupi", 0)], own, settings.models["lupi"], experiment)
+    by_mode = {record.mode: record.metrics for record in found.records}
+    for shift in experiment.shifts:
+        assert 0 <= by_mode[f"shift {shift} refined"]["strangers"].mean <= 1
+        assert "strangers" not in by_mode[f"shift {shift}"]
+    assert "recovered_error" in by_mode["test refined"]
+    assert "points 5 refined" in by_mode
 
 
 def test_longer_training_has_more_epochs_and_fewer_systems_are_fewer():

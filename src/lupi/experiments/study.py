@@ -172,7 +172,7 @@ def longer(quick: bool) -> Part:
 def functions(quick: bool) -> Part:
     """A family that is not dynamics."""
     experiments = {"line-and-sine": get_experiment("line-and-sine")}
-    models = ("np", "mean") if quick else ("np", "np-lupi", "np-lupi:shuffled", "pooled-gp")
+    models = ("np", "np-lupi") + (() if quick else ("np-lupi:shuffled", "pooled-gp"))
     chosen = all_contestants(models)
     return Part(
         "functions",
