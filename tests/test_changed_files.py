@@ -13,10 +13,9 @@ from safetensors.numpy import load_file, save_file
 import lupi
 from lupi._machinery.array_files import LONGEST_HEADER, read_arrays, write_arrays
 from lupi.cli import main
-from lupi.errors import UserError
+from lupi.errors import UserError, UserNotice, printable
 from lupi.models import NeuralODEProcessSettings, load_process, save_process
 from lupi.serving.built_in import FOLDER as BUILT_IN_MODELS
-from lupi.serving.built_in import UserNotice, printable
 from lupi.training import TrainingSettings, begin
 from lupi.training.checkpoint import load_checkpoint, save_checkpoint
 

@@ -11,6 +11,7 @@ import pytest
 
 from lupi import registry
 from lupi.cli import main
+from lupi.experiments import reproduction
 from lupi.forecasting import PRESETS
 from lupi.inference import Amortised, Refined
 from lupi.models import KINDS
@@ -87,6 +88,15 @@ def test_the_guide_to_new_systems_runs(tmp_path, monkeypatch):
     names: dict = {}
     exec(compile(python_blocks("docs/new-system.md"), "new-system.md", "exec"), names)
     assert names["prediction"].mean.shape == (41, 1)
+
+
+def test_the_guide_to_comparing_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(reproduction, "_is_known_to_workers", lambda call: False)
+    names: dict = {}
+    exec(compile(python_blocks("docs/compare.md"), "compare.md", "exec"), names)
+    assert {one.who.name for one in names["drug"].order} == {"mean", "nearest"}
+    assert "Use nearest series" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -18,6 +18,8 @@ EXIT_USER = 2
 
 COMMANDS = {
     "reproduce": "Reproduce the paper: Table 1, its claims and its figures.",
+    "compare": "Compare models, rivals and controls: which to use, and do privileged values help?",
+    "study": "Study what the paper leaves open: strange systems, few of them, and more.",
     "simulate": "Write a data set of a built-in system.",
     "check": "Say what is understood of a table, and every problem in it.",
     "train": "Train a forecaster on a table of past runs.",

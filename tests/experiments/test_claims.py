@@ -32,30 +32,31 @@ def claim_about(claims, name):
     return next(claim for claim in claims if claim["claim"] == name)
 
 
-def test_a_steady_gain_holds_with_scipys_p_value():
+def test_a_steady_gain_holds_with_scipys_interval():
     nopi, lupi = [1.0, 1.1, 1.3], [0.5, 0.55, 0.7]
     claim = claim_about(judge_claims(pairs(nopi, lupi), FLOORS), "accuracy")
     assert claim["verdict"] == "holds"
-    expected = stats.ttest_rel(nopi, lupi, alternative="greater").pvalue
-    assert claim["p_value"] == pytest.approx(expected)
+    expected = stats.ttest_rel(nopi, lupi).confidence_interval(0.95)
+    assert (claim["gain"]["lower"], claim["gain"]["upper"]) == pytest.approx(tuple(expected))
     assert claim["seeds_in_favour"] == 3
     assert claim["gain"]["mean"] == pytest.approx(0.55)
     assert claim["floor"]["mean"] == 2.0
 
 
-def test_a_gain_within_the_noise_is_undecided():
-    claims = judge_claims(pairs([1.0, 1.0, 1.0], [0.2, 1.5, 0.9]), FLOORS)
+@pytest.mark.parametrize("lupi", [[0.2, 1.5, 0.9], [1.8, 0.5, 1.1]])
+def test_a_difference_within_the_noise_is_undecided_whatever_its_sign(lupi):
+    claims = judge_claims(pairs([1.0, 1.0, 1.0], lupi), FLOORS)
     assert claim_about(claims, "accuracy")["verdict"] == "undecided"
 
 
-def test_a_loss_does_not_hold():
-    claims = judge_claims(pairs([1.0, 1.0, 1.0], [1.2, 1.5, 1.1]), FLOORS)
-    assert claim_about(claims, "accuracy")["verdict"] == "does not hold"
+def test_a_steady_loss_contradicts():
+    claims = judge_claims(pairs([1.0, 1.0, 1.0], [1.3, 1.35, 1.25]), FLOORS)
+    assert claim_about(claims, "accuracy")["verdict"] == "contradicted"
 
 
 def test_one_seed_decides_nothing():
     claim = claim_about(judge_claims(pairs([1.0], [0.1]), FLOORS[:1]), "accuracy")
-    assert (claim["verdict"], claim["p_value"]) == ("undecided", None)
+    assert (claim["verdict"], claim["gain"]["lower"]) == ("undecided", None)
 
 
 def test_seeds_without_their_pair_are_left_out():
@@ -68,16 +69,23 @@ def test_calibration_is_judged_by_its_own_metric():
     records = pairs([1.0, 1.1, 1.2], [0.5, 0.6, 0.7], metric="spread_calibration_error")
     claims = judge_claims(records, FLOORS)
     assert claim_about(claims, "calibration")["verdict"] == "holds"
-    assert claim_about(claims, "accuracy")["verdict"] == "does not hold"
+    assert claim_about(claims, "accuracy")["verdict"] == "undecided"
 
 
-def test_less_sharp_in_most_cells_counts_the_cells():
+def test_less_sharp_beyond_chance_in_most_cells_holds():
     records = pairs([1.0, 1.0], [2.0, 2.0], metric="spread_std")
-    records += pairs([1.0, 1.0], [3.0, 2.0], metric="spread_std", mode="train")
+    records += pairs([1.0, 1.0], [3.0, 3.1], metric="spread_std", mode="train")
     records += pairs([1.0, 1.0], [0.5, 0.6], metric="spread_std", experiment="damping")
     claim = claim_about(judge_claims(records, FLOORS), "sharpness")
     assert (claim["count"], claim["of"], claim["verdict"]) == (2, 3, "holds")
-    assert claim["beyond_chance"] == 0
+    assert (claim["beyond_chance"], claim["sharper_beyond_chance"]) == (2, 0)
+
+
+def test_less_sharp_in_most_cells_by_chance_is_undecided():
+    records = pairs([1.0, 1.0], [2.0, 1.1], metric="spread_std")
+    records += pairs([1.0, 1.0], [3.0, 1.2], metric="spread_std", mode="train")
+    claim = claim_about(judge_claims(records, FLOORS), "sharpness")
+    assert (claim["count"], claim["beyond_chance"], claim["verdict"]) == (2, 0, "undecided")
 
 
 def test_one_seed_decides_nothing_about_sharpness():

@@ -27,6 +27,9 @@ LINES = [
     ["simulate", "damping", "--out", "s.csv", "--series", "2", "--points", "3", "--seed", "1"],
     ["evaluate", "model.lupi", "runs.csv", "--out", "e", "--context", "9:5", "--seed", "1"],
     ["reproduce", "--seeds", "0", "--out", "r", "--epochs", "1", "--noise", "0.1"],
+    ["compare", *TABLE, "--seeds", "0", "--out", "c", "--models", "lupi:noise=0.5,mean"],
+    ["compare", "--experiments", "damping", "--seeds", "0", "--noise", "0.1", "--steps", "1"],
+    ["study", "--parts", "width,longer", "--seeds", "0", "--out", "u"],
 ]
 WORDS = st.one_of(
     NUMBERS,
@@ -59,7 +62,7 @@ def lines(draw) -> list[str]:
             case "double":
                 line.insert(place, line[place])
     # The paper takes minutes, and this is about its door.
-    return [*line, "--seeds", "0"] if line[0] == "reproduce" else line
+    return [*line, "--seeds", "0"] if line[0] in ("reproduce", "compare", "study") else line
 
 
 def fitted(self, series, **_) -> lupi.Forecaster:

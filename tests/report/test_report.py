@@ -138,7 +138,8 @@ def test_claims_read_as_sentences(reported):
     first, *_, last = describe_claims(read_results(reported).claims)
     assert first.statement == "LUPI is more accurate at test time: stiffness"
     assert re.match(
-        r"NoPI [\d.]+, LUPI [\d.]+, gain [+-][\d.]+ ± [\d.]+, \d of 2 seeds", first.evidence
+        r"NoPI [\d.]+, LUPI [\d.]+, gain [+-][\d.]+ \[[+-][\d.]+, [+-][\d.]+\], \d of 2 seeds",
+        first.evidence,
     )
     assert first.paper == "NoPI 1.05, LUPI 0.93"
     assert last.paper == "in 5 of 6"

@@ -7,6 +7,7 @@ from cyclopts import Parameter
 
 from lupi._machinery.stopping import told_if_stopped
 from lupi.commands.options import GOES_ON, Names, Whole, split_names
+from lupi.commands.progress import progress_display
 from lupi.errors import UserError, check_name, check_whole
 
 
@@ -56,7 +57,7 @@ def reproduce(
     from rich.console import Console
 
     from lupi import experiments as stage
-    from lupi.report import describe_claims, to_terminal, write_report
+    from lupi.report import describe_claims, kept_claims, to_terminal, write_report
 
     def chosen(names, default) -> tuple[str, ...]:
         return tuple(default) if names is None else split_names(names)
@@ -71,7 +72,7 @@ def reproduce(
     )
     name = "reproduction" + ("" if preset == "paper" else f"-{preset}") + ("-quick" * quick)
     out = out or Path(name)
-    with told_if_stopped(lambda: GOES_ON), _progress_display(console) as on_progress:
+    with told_if_stopped(lambda: GOES_ON), progress_display(console) as on_progress:
         results = stage.reproduce(
             settings,
             out,
@@ -87,51 +88,17 @@ def reproduce(
         console.print()
         console.print(to_terminal(table))
     if results.claims:
-        console.print("\n[bold]The paper's claims[/], judged from paired seeds:")
-    colours = {"holds": "green", "undecided": "yellow", "does not hold": "red"}
+        console.print(
+            "\n[bold]The paper's claims[/], with 95 % intervals of the gain over paired seeds:"
+        )
+    colours = {"holds": "green", "undecided": "yellow", "contradicted": "red"}
     for claim in describe_claims(results.claims):
         colour = colours[claim.verdict]
         console.print(f"  [{colour}]{claim.verdict:>13}[/]  {claim.statement}", highlight=False)
         console.print(f"{'':4}[dim]{claim.evidence}[/]", highlight=False)
+    kept = kept_claims()
+    if results.claims and kept is not None:
+        verdicts = [claim.verdict for claim in kept[0]]
+        counted = ", ".join(f"{verdicts.count(word)} {word}" for word in colours)
+        console.print(f"\nWith many seeds ({kept[1]}): {counted}; the report has each.")
     console.print(f"\nReport: {out / 'report.html'}\nNumbers: {out / 'results.json'}")
-
-
-def _progress_display(console):
-    """A context that gives a function to show `Progress` with."""
-    from contextlib import contextmanager
-
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-    from rich.progress import TimeRemainingColumn as TimeLeftColumn
-
-    @contextmanager
-    def live():
-        columns = (
-            TextColumn("Training"),
-            BarColumn(),
-            TextColumn("{task.percentage:>3.0f} %, run {task.fields[run]}"),
-            TimeElapsedColumn(),
-            TextColumn("left:"),
-            TimeLeftColumn(),
-        )
-        with Progress(*columns, console=console, speed_estimate_period=120) as display:
-            bar = display.add_task("", total=None, run="")
-
-            def show(progress) -> None:
-                run = f"{min(progress.runs_done + 1, progress.runs)} of {progress.runs}"
-                display.update(bar, completed=progress.epochs_done, total=progress.epochs, run=run)
-
-            yield show
-
-    @contextmanager
-    def lines():
-        shown = -1
-
-        def show(progress) -> None:
-            nonlocal shown
-            if progress.runs_done != shown:
-                shown = progress.runs_done
-                console.print(f"{shown} of {progress.runs} runs done", highlight=False)
-
-        yield show
-
-    return live() if console.is_terminal else lines()

@@ -24,9 +24,21 @@ class Evaluation(NamedTuple):
 
 
 def draw_contexts(
-    observations: Observations, sizes: SizeRange, *, key: PRNGKeyArray
+    observations: Observations,
+    sizes: SizeRange,
+    *,
+    window: tuple[float, float] = (0.0, 1.0),
+    key: PRNGKeyArray,
 ) -> Observations:
-    """A random context of each of many systems."""
+    """A random context of each of many systems, of the points within a window of its time.
+
+    The window is in shares of the time from 0 to a system's last point, or to 1 if that is earlier.
+    """
+    if window != (0.0, 1.0) or (observations.ts > 1).any():
+        ends = np.where(observations.mask, observations.ts, 0.0).max(axis=1, keepdims=True)
+        share = observations.ts / np.clip(ends, 1e-6, 1.0)
+        inside = (share >= window[0] - 1e-6) & (share <= window[1] + 1e-6)
+        observations = observations.only(inside)
     contexts = compiled(_draw_contexts, brief=True)(observations, sizes, key)
     return jax.tree.map(np.asarray, contexts)
 

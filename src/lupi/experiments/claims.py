@@ -1,4 +1,4 @@
-"""The paper's claims, each judged from paired seeds."""
+"""The paper's claims, each with an interval from paired seeds."""
 
 from typing import Any
 
@@ -7,10 +7,12 @@ import numpy as np
 from lupi.evaluation import MODES
 from lupi.experiments.paper import EXPERIMENTS, WITH, WITHOUT
 from lupi.experiments.results import Floor, Record
-from lupi.metrics import estimate
+from lupi.metrics import estimate, interval
 
-SIGNIFICANCE = 0.05
-"""Of the one-sided paired t-test over seeds that a claim must pass to hold."""
+LEVEL = 0.95
+"""Of the intervals: Student's, of the paired differences over seeds."""
+
+VERDICTS = {1: "holds", 0: "undecided", -1: "contradicted"}
 
 Claim = dict[str, Any]
 
@@ -22,9 +24,10 @@ def judge_claims(records: list[Record], floors: list[Floor]) -> list[Claim]:
     - `calibration`: LUPI's calibration error (the paper's) is lower, per experiment and setting;
     - `sharpness`: LUPI is *less* sharp in most of these cells (5 of 6 in the paper).
 
-    A verdict is `holds` when the seeds' paired differences pass a one-sided t-test, `undecided`
-    when their mean is in favour but could be chance, and `does not hold` when it is not. Sharpness
-    is a count of cells, by the mean over seeds; how many are beyond chance stands beside it.
+    The answer is the interval of the gain, the paired differences over seeds. In a word, a claim
+    `holds` where all of it is in favour, is `contradicted` where all of it is against, and
+    `undecided` where it contains 0, so that no word moves with rounding alone. Sharpness holds, or
+    is contradicted, where most of the cells are beyond chance.
     """
     claims = []
     cells = [(t, m) for t in EXPERIMENTS for m in MODES if _seeds(records, t, m)]
@@ -45,29 +48,17 @@ def _compare(records: list[Record], experiment: str, mode: str, metric: str) -> 
     nopi = np.array([_value(records, experiment, WITHOUT, seed, mode, metric) for seed in seeds])
     lupi = np.array([_value(records, experiment, WITH, seed, mode, metric) for seed in seeds])
     gain = nopi - lupi
-    p_value = None
-    if len(seeds) > 1 and gain.std() > 0:
-        from scipy.special import stdtr  # a fifth of a second, for the few who judge claims
-
-        t = gain.mean() / (gain.std(ddof=1) / np.sqrt(len(seeds)))
-        p_value = float(stdtr(len(seeds) - 1, -t))
-    if gain.mean() <= 0:
-        verdict = "does not hold"
-    elif p_value is not None and p_value < SIGNIFICANCE:
-        verdict = "holds"
-    else:
-        verdict = "undecided"
+    found = interval(gain, level=LEVEL)
     return {
         "experiment": experiment,
         "mode": mode,
         "metric": metric,
         WITHOUT: estimate(nopi)._asdict(),
         WITH: estimate(lupi)._asdict(),
-        "gain": estimate(gain)._asdict(),
+        "gain": found._asdict(),
         "seeds": len(seeds),
         "seeds_in_favour": int((gain > 0).sum()),
-        "p_value": p_value,
-        "verdict": verdict,
+        "verdict": VERDICTS[found.sign],
     }
 
 
@@ -75,17 +66,10 @@ def _judge_sharpness(records: list[Record], cells: list[tuple[str, str]]) -> Cla
     compared = [_compare(records, experiment, mode, "spread_std") for experiment, mode in cells]
     # `_compare` asks whether LUPI's value is lower, this claim whether it is higher.
     less_sharp = [cell for cell in compared if cell["gain"]["mean"] < 0]
-    beyond_chance = [
-        cell
-        for cell in less_sharp
-        if cell["p_value"] is not None and cell["p_value"] > 1 - SIGNIFICANCE
-    ]
-    if len(less_sharp) <= len(cells) / 2:
-        verdict = "does not hold"
-    elif any(cell["seeds"] < 2 for cell in compared):
-        verdict = "undecided"
-    else:
-        verdict = "holds"
+    beyond = {word: [c for c in compared if c["verdict"] == word] for word in VERDICTS.values()}
+    most = len(cells) / 2
+    less, more = (len(beyond[word]) for word in ("contradicted", "holds"))
+    verdict = VERDICTS[(less > most) - (more > most)]
     return {
         "claim": "sharpness",
         "metric": "spread_std",
@@ -94,7 +78,8 @@ def _judge_sharpness(records: list[Record], cells: list[tuple[str, str]]) -> Cla
             {"experiment": cell["experiment"], "mode": cell["mode"]} for cell in less_sharp
         ],
         "count": len(less_sharp),
-        "beyond_chance": len(beyond_chance),
+        "beyond_chance": less,
+        "sharper_beyond_chance": more,
         "of": len(cells),
         "verdict": verdict,
     }

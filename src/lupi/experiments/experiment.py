@@ -1,6 +1,7 @@
 """What models are compared on."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from lupi.data.series_table import SeriesTable, check_is_table
@@ -16,6 +17,21 @@ class Simulation:
 
 
 @dataclass(frozen=True)
+class Shift:
+    """Systems or points to be judged on, unlike those of training."""
+
+    title: str
+    system: System | None = None
+    """The family; that of training if there is none."""
+    horizons: int = 1
+    """How long systems are watched, in horizons of training; points seen are of the first."""
+    noise: float = 0.0
+    """Of every observation, in standard deviations of each quantity."""
+    window: tuple[float, float] = (0.0, 1.0)
+    """When the points are seen, in horizons."""
+
+
+@dataclass(frozen=True)
 class Experiment:
     """Where systems come from, how long a model trains on them, and their words."""
 
@@ -28,6 +44,8 @@ class Experiment:
     """What is privileged, as figures call it."""
     epochs: int | None = None
     """None takes as many as make 20,000 steps."""
+    shifts: Mapping[str, Shift] = field(default_factory=dict)
+    """Of simulated systems: what models are judged on beside systems like those of training."""
 
     @classmethod
     def of_table(cls, series: Any, *, title: str | None = None) -> "Experiment":

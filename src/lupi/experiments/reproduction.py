@@ -23,13 +23,15 @@ from lupi._machinery.stopping import is_stopping, stops_itself
 from lupi.data import SeriesTable
 from lupi.errors import UserError, check_name
 from lupi.experiments.claims import judge_claims
+from lupi.experiments.contestants import Contestant, contestant
 from lupi.experiments.experiment import Experiment
 from lupi.experiments.paper import EXPERIMENTS, PAPER_MODELS, get_experiment
-from lupi.experiments.results import Results, RunFolder, finished_folders
+from lupi.experiments.results import Results, RunFolder, failures, finished_folders
 from lupi.experiments.running import run, seeds_beside
 from lupi.experiments.settings import ReproductionSettings, RunSettings
 from lupi.experiments.systems import check_number
-from lupi.registry import MODELS, ModelSettings
+from lupi.registry import ModelSettings
+from lupi.rivals import RIVALS
 
 POLL_SECONDS = 0.5
 
@@ -55,6 +57,7 @@ def reproduce(
     models: Sequence[str] = PAPER_MODELS,
     seeds: int = 3,
     workers: int | None = None,
+    keep_going: bool = False,
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> Results:
     """Do every run of the selection that `out` does not hold yet, then write `results.json`.
@@ -64,12 +67,13 @@ def reproduce(
     at any moment, the same call goes on: a run counts as done once all its files are written, and
     what is done is not done again. The numbers of a run depend neither on how many workers there
     are nor on what was done before. The results cover all finished runs of the folder, those of
-    earlier calls included.
+    earlier calls included. With `keep_going` a run that fails is a failure in the results, to be
+    tried again by the next call, and the others go on.
     """
     chosen = _chosen(experiments)
     for kind, names, allowed in (
         ("experiment", chosen, settings.experiments),
-        ("model", models, MODELS),
+        ("model", models, [*settings.models, *settings.rivals]),
     ):
         if not names:
             raise UserError(f"expected at least one {kind}, got none: name some, or leave it out.")
@@ -86,7 +90,7 @@ def reproduce(
     busy = f"another `lupi reproduce` is writing into {out}: wait for it, or give another --out."
     with locked(out / ".lock", busy):
         models = tuple(dict.fromkeys(models))
-        _run_all(settings, out, chosen, models, seeds, workers, on_progress)
+        _run_all(settings, out, chosen, models, seeds, workers, keep_going, on_progress)
         return collect(settings, out)
 
 
@@ -106,7 +110,7 @@ def _chosen(experiments: Sequence[str] | Mapping[str, Experiment]) -> dict[str, 
     return dict(experiments)
 
 
-def _run_all(settings, out, experiments, models, seeds, workers, on_progress) -> None:
+def _run_all(settings, out, experiments, models, seeds, workers, keep_going, on_progress) -> None:
     folders = [
         RunFolder(out, experiment, model, seed)
         # The longest first, so that no core waits long for another at the end; models alternate,
@@ -119,13 +123,18 @@ def _run_all(settings, out, experiments, models, seeds, workers, on_progress) ->
     ]
     pending = [folder for folder in folders if folder.finished() is None]
     for folder in pending:
-        folder.history_file.unlink(missing_ok=True)
+        for file in (folder.history_file, folder.failed_file):
+            file.unlink(missing_ok=True)
     together = groupby(pending, key=lambda one: (one.experiment, one.model, seeds_beside(one.seed)))
     calls = [_arguments(list(group), settings, experiments) for _, group in together]
 
     def report() -> None:
-        epochs = {f: _num_epochs(settings.experiments[f.experiment]) for f in folders}
-        left = {f: epochs[f] - f.epochs_done() for f in pending if f.finished() is None}
+        epochs = {f: _num_epochs(settings.experiments[f.experiment], f.model) for f in folders}
+        left = {
+            f: epochs[f] - f.epochs_done()
+            for f in pending
+            if f.finished() is None and not f.failed_file.exists()
+        }
         on_progress(
             Progress(
                 runs_done=len(folders) - len(left),
@@ -142,10 +151,25 @@ def _run_all(settings, out, experiments, models, seeds, workers, on_progress) ->
         # which a process reads once.
         to_send = list(compress(calls, known))
         with stops_itself():
-            _run_in_processes(to_send, min(workers or cpu_count(), len(to_send)), report)
+            _run_in_processes(
+                to_send, min(workers or cpu_count(), len(to_send)), report, keep_going
+            )
     for call in compress(calls, map(operator.not_, known)):
-        run(*call, on_epoch=report)
+        try:
+            run(*call, on_epoch=report)
+        except Exception as error:
+            if not (keep_going and _is_of_the_run(error)):
+                raise
+            _note_failure(call[0], error)
         report()
+
+
+def _note_failure(folders: list[RunFolder], error: Exception) -> None:
+    """Keep the reason with each run of a call that is not finished."""
+    text = str(error).strip() or type(error).__name__
+    reason = text if isinstance(error, UserError) else f"{type(error).__name__}: {text}"
+    for folder in (folder for folder in folders if folder.finished() is None):
+        write_atomically(folder.failed_file, f"{reason:.500}\n")
 
 
 def _is_known_to_workers(call: "_Arguments") -> bool:
@@ -157,11 +181,13 @@ def _is_known_to_workers(call: "_Arguments") -> bool:
         return False
 
 
-def _num_epochs(settings: RunSettings) -> int:
-    return settings.training.num_epochs(settings.data.num_training)
+def _num_epochs(settings: RunSettings, model: str = "") -> int:
+    """Of its training; of a rival as many as take about as long as judging it."""
+    number = settings.training.num_epochs(settings.data.num_training)
+    return max(1, number // 10) if model in RIVALS else number
 
 
-_Arguments = tuple[list[RunFolder], RunSettings, ModelSettings, Experiment]
+_Arguments = tuple[list[RunFolder], RunSettings, ModelSettings | str, Experiment]
 """Of `run`: an experiment goes to a worker as it is, since its name may be known here alone."""
 
 
@@ -169,12 +195,20 @@ def _arguments(
     group: list[RunFolder], settings: ReproductionSettings, experiments: Mapping[str, Experiment]
 ) -> _Arguments:
     name, model = group[0].experiment, group[0].model
-    return group, settings.experiments[name], settings.models[model], experiments[name]
+    own = settings.experiments[name]
+    if model in settings.models:
+        who = contestant(model) if ":" in model else Contestant(model, model)
+        data = own.data.model_copy(update={"privileged": who.privileged})
+        refined = own.evaluation.refined and not who.encoder_only
+        evaluation = own.evaluation.model_copy(update={"refined": refined})
+        own = own.model_copy(update={"data": data, "evaluation": evaluation})
+    return group, own, settings.models.get(model, model), experiments[name]
 
 
 def collect(settings: ReproductionSettings, out: Path) -> Results:
-    """Gather all finished runs of a folder into `results.json`."""
-    folders = finished_folders(out, settings.experiments)
+    """Gather all finished runs of a folder into `results.json`, and what is known of others."""
+    names = [*settings.models, *settings.rivals]
+    folders = finished_folders(out, settings.experiments, names)
     finished = [run for folder in folders if (run := folder.finished()) is not None]
     records = [record for run in finished for record in run.records]
     # All models of one seed have the same data and so the same floor.
@@ -184,12 +218,13 @@ def collect(settings: ReproductionSettings, out: Path) -> Results:
         records=records,
         floors=floors,
         claims=judge_claims(records, floors),
+        failures=failures(out, settings.experiments, names),
     )
     write_atomically(out / "results.json", results.to_json())
     return results
 
 
-def _run_in_processes(calls: list[_Arguments], workers: int, report) -> None:
+def _run_in_processes(calls: list[_Arguments], workers: int, report, keep_going: bool) -> None:
     executor = get_reusable_executor(
         max_workers=workers,
         timeout=60,
@@ -198,13 +233,18 @@ def _run_in_processes(calls: list[_Arguments], workers: int, report) -> None:
         initargs=(os.getpid(),),
     )
     try:
-        futures = {executor.submit(run, *call) for call in calls}
+        folders = {executor.submit(run, *call): call[0] for call in calls}
+        futures = set(folders)
         while futures:
             if is_stopping():
                 raise KeyboardInterrupt
             done, futures = wait(futures, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
             for future in done:
-                future.result()
+                error = future.exception()
+                if error is not None and not (keep_going and _is_of_the_run(error)):
+                    raise error
+                if isinstance(error, Exception):
+                    _note_failure(folders[future], error)
             report()
     except BrokenProcessPool:
         executor.shutdown(wait=True, kill_workers=True)
@@ -216,6 +256,11 @@ def _run_in_processes(calls: list[_Arguments], workers: int, report) -> None:
         executor.shutdown(wait=True, kill_workers=True)
         raise
     executor.shutdown(wait=True)
+
+
+def _is_of_the_run(error: BaseException) -> bool:
+    """Whether another run may go on: not where a worker was ended, or nothing can be written."""
+    return isinstance(error, Exception) and not isinstance(error, BrokenProcessPool | OSError)
 
 
 def _begin_worker(parent: int) -> None:
@@ -239,7 +284,8 @@ def _claim_folder(
     path = out / "settings.json"
     # Of models only those that are run: others may come and go in the registry.
     ours = settings.model_dump(mode="json")
-    ours["models"] = {name: ours["models"][name] for name in models}
+    ours["models"] = {name: ours["models"][name] for name in models if name in ours["models"]}
+    del ours["rivals"]  # they have no settings
     if tables:
         ours["tables"] = tables
     if path.exists():
@@ -254,7 +300,8 @@ def _claim_folder(
                 f"{out} holds results of other settings (see {path}; this run: {difference}): give "
                 "another --out, or the settings that it was made with. Nothing there was changed."
             )
-        ours["models"] = found["models"] | ours["models"]
+        for kind in ("experiments", "models"):
+            ours[kind] = found[kind] | ours[kind]
         if "tables" in found:
             ours["tables"] = found["tables"] | tables
     elif out.exists() and any(out.iterdir()):
@@ -269,8 +316,6 @@ def _difference(found: dict[str, Any], ours: dict[str, Any]) -> str | None:
     """The first setting that the folder has otherwise, in words."""
     if found["version"] != ours["version"]:
         return f"lupi {ours['version']} instead of {found['version']}"
-    if found["experiments"].keys() != ours["experiments"].keys():
-        return "other experiments"
     for kind in ("experiments", "models"):
         for name in (name for name in ours[kind] if name in found[kind]):
             for setting, (old, new) in _changes(found[kind][name], ours[kind][name]):

@@ -5,6 +5,7 @@ import io
 import json
 import re
 from collections.abc import Iterable
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from lupi._machinery.files import write_atomically
 from lupi.errors import UserError
 from lupi.registry import MODELS
+from lupi.rivals import RIVALS
 
 SCHEMA = 2
 
@@ -62,6 +64,15 @@ class FinishedRun(BaseModel):
         return self.model_copy(update={"checksum": _sum(text.encode())})
 
 
+class Failure(BaseModel):
+    """A run that could not be finished, and why."""
+
+    experiment: str
+    model: str
+    seed: int
+    reason: str
+
+
 class Results(BaseModel):
     """`results.json`."""
 
@@ -70,6 +81,7 @@ class Results(BaseModel):
     records: list[Record]
     floors: list[Floor]
     claims: list[dict[str, Any]]
+    failures: list[Failure] = []
 
     def to_json(self) -> str:
         """The text of the file; standard JSON, so an unknown standard error is null."""
@@ -89,7 +101,9 @@ class RunFolder(NamedTuple):
     @property
     def path(self) -> Path:
         """The folder itself."""
-        return self.out / "runs" / self.experiment / self.model / f"seed-{self.seed}"
+        # A colon, as in `lupi:shuffled`, is no part of a file's name everywhere.
+        model = self.model.replace(":", "+")
+        return self.out / "runs" / self.experiment / model / f"seed-{self.seed}"
 
     @property
     def model_file(self) -> Path:
@@ -111,10 +125,20 @@ class RunFolder(NamedTuple):
         """Written last: it exists only if all of the run does."""
         return self.path / "run.json"
 
+    @property
+    def failed_file(self) -> Path:
+        """Why the run could not be finished, if it could not."""
+        return self.path / "failed.txt"
+
+    @property
+    def _files(self) -> tuple[Path, ...]:
+        """What a finished run has beside `run.json`; a rival has nothing to train and to keep."""
+        trained = () if self.model in RIVALS else (self.model_file, self.history_file)
+        return *trained, self.predictions_file
+
     def finished(self) -> FinishedRun | None:
         """What the run left behind, or None if it is not finished or no longer whole."""
-        files = (self.finished_file, self.model_file, self.history_file, self.predictions_file)
-        if not all(file.exists() for file in files):
+        if not all(file.exists() for file in (self.finished_file, *self._files)):
             return None
         try:
             run = FinishedRun.model_validate_json(self.finished_file.read_bytes())
@@ -135,7 +159,7 @@ class RunFolder(NamedTuple):
 
     def finish(self, run: FinishedRun) -> None:
         """Write `run.json`, when all other files of the run are there."""
-        files = (self.history_file, self.predictions_file)
+        files = (file for file in self._files if file != self.model_file)
         sums = {file.name: _sum(file.read_bytes()) for file in files}
         whole = run.model_copy(update={"files": sums}).summed()
         write_atomically(self.finished_file, whole.model_dump_json(indent=1))
@@ -222,19 +246,33 @@ def _damaged(file: Path) -> UserError:
     )
 
 
-def finished_folders(out: Path, experiments: Iterable[str]) -> list[RunFolder]:
+def finished_folders(
+    out: Path, experiments: Iterable[str], models: Iterable[str] = tuple(MODELS)
+) -> list[RunFolder]:
     """The folders of all finished runs, in the order of the experiments, models and seeds."""
     found = []
-    for experiment in experiments:
-        for model in MODELS:
-            seeds = [file.parent for file in (out / "runs" / experiment / model).glob("*/run.json")]
-            for folder in seeds:
-                if not re.fullmatch(r"seed-(0|[1-9][0-9]{0,9})", folder.name):
-                    raise UserError(
-                        f"expected folders seed-0, seed-1, ... in {folder.parent}, found "
-                        f"{folder.name!r}: move it elsewhere."
-                    )
-            numbers = sorted(int(folder.name.removeprefix("seed-")) for folder in seeds)
-            folders = [RunFolder(out, experiment, model, seed) for seed in numbers]
-            found += [folder for folder in folders if folder.finished() is not None]
+    for experiment, model in product(experiments, models):
+        place = RunFolder(out, experiment, model, 0).path.parent
+        seeds = [file.parent for file in place.glob("*/run.json")]
+        for folder in seeds:
+            if not re.fullmatch(r"seed-(0|[1-9][0-9]{0,9})", folder.name):
+                raise UserError(
+                    f"expected folders seed-0, seed-1, ... in {folder.parent}, found "
+                    f"{folder.name!r}: move it elsewhere."
+                )
+        numbers = sorted(int(folder.name.removeprefix("seed-")) for folder in seeds)
+        folders = [RunFolder(out, experiment, model, seed) for seed in numbers]
+        found += [folder for folder in folders if folder.finished() is not None]
+    return found
+
+
+def failures(out: Path, experiments: Iterable[str], models: Iterable[str]) -> list[Failure]:
+    """The runs of a folder that could not be finished."""
+    found = []
+    for experiment, model in product(experiments, models):
+        place = RunFolder(out, experiment, model, 0).path.parent
+        for file in sorted(place.glob("seed-*/failed.txt")):
+            seed = int(file.parent.name.removeprefix("seed-"))
+            reason = file.read_text(errors="replace").strip()
+            found.append(Failure(experiment=experiment, model=model, seed=seed, reason=reason))
     return found

@@ -1,7 +1,7 @@
 """What decides a run's numbers beside its experiment, frozen."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -10,6 +10,7 @@ from lupi import __version__
 from lupi.data.series_table import SeriesTable
 from lupi.data.split import RANDOM
 from lupi.errors import UserError
+from lupi.experiments.controls import Control
 from lupi.experiments.experiment import Experiment
 from lupi.experiments.paper import EXPERIMENTS
 from lupi.presets import BEST
@@ -32,6 +33,8 @@ class DataSettings(BaseModel):
     between: bool = False
     """Whether simulated training series are learnt from between their samples too, where they are
     smooth enough for the samples to tell what is there."""
+    privileged: Control = "true"
+    """What is learnt from as privileged values; those of test systems are always the true ones."""
 
 
 class EvaluationSettings(BaseModel):
@@ -45,6 +48,13 @@ class EvaluationSettings(BaseModel):
     num_samples: int = Field(default=32, ge=2)
     """Samples of z."""
     context_sizes: Sizes = (5, 9)
+    refined: bool = False
+    """Whether a model with a latent is judged with the search in its decoder too."""
+    points: tuple[Annotated[int, Field(ge=0, le=1000)], ...] = ()
+    """Numbers of points, for each of which it is judged once more."""
+    beyond: tuple[Annotated[float, Field(ge=0)], ...] = ()
+    """Times beyond the last point, in horizons, between which it is judged from points of the first
+    third alone."""
 
 
 class RunSettings(BaseModel):
@@ -66,7 +76,9 @@ class ReproductionSettings(BaseModel):
     """Of lupi: another version may give other numbers."""
     experiments: dict[str, RunSettings]
     models: dict[str, ModelSettings] = Field(default_factory=lambda: _models())
-    """Every model of the registry, whether it is run or not."""
+    """Every model of the registry, whether it is run or not; or those of a comparison."""
+    rivals: tuple[str, ...] = ()
+    """Of the table of rivals, those that take part."""
 
 
 def _models(changes: Mapping[str, Any] | None = None, **process: Any) -> dict[str, ModelSettings]:
@@ -188,6 +200,13 @@ def table_settings(
             ),
         )
     return ReproductionSettings(experiments=runs, models=_models(marks_gaps=True))
+
+
+def best_table_settings(experiments: Mapping[str, Experiment]) -> ReproductionSettings:
+    """The same, with models and training as those of a network of a `Forecaster`."""
+    whole = table_settings(experiments, training=BEST.train)
+    changes = {"objective": BEST.objective, "inference": BEST.inference}
+    return whole.model_copy(update={"models": _models(changes, **BEST.process)})
 
 
 def _at_most(largest: int, sizes: Sizes) -> Sizes:

@@ -1,5 +1,6 @@
 """The systems of one run: simulated, or the series of a table."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -10,7 +11,8 @@ from lupi.data import Observations, RaggedTasks, SeriesTable, Task, generate_tas
 from lupi.data.between import with_points_between
 from lupi.data.held_out import hold_out
 from lupi.errors import UserError
-from lupi.experiments.experiment import Experiment, Simulation
+from lupi.experiments.controls import controlled
+from lupi.experiments.experiment import Experiment, Shift, Simulation
 from lupi.experiments.settings import RunSettings
 from lupi.ideal import IdealObserver
 from lupi.metrics import Estimate, estimate, mean_over_columns, squared_error
@@ -29,16 +31,22 @@ class RunData(NamedTuple):
     floor: Estimate
     """The squared error of the mean training trajectory on the test systems: what a model scores
     that cannot tell systems apart."""
-    ideal: IdealObserver | None = None
-    """Who knows the equations and the noise: the limit of any forecast. Of simulated systems that
-    are observed with noise; without any it would be exact."""
+    ideal: Callable[[], IdealObserver] | None = None
+    """Who knows the equations and the noise, the limit of any forecast, made when it is asked for;
+    of simulated systems."""
 
 
 def make_data(experiment: Experiment, settings: RunSettings, *, key: PRNGKeyArray) -> RunData:
-    """All systems of a run."""
+    """All systems of a run; what is learnt from has privileged values as its control has them."""
     if isinstance(experiment.source, SeriesTable):
-        return _divide(experiment.source, settings, key)
-    return _simulate(experiment.source, settings, key)
+        data = _divide(experiment.source, settings, key)
+    else:
+        data = _simulate(experiment.source, settings, key)
+    keys, control = jax.random.split(jax.random.fold_in(key, 1)), settings.data.privileged
+    return data._replace(
+        training=controlled(data.training, control, key=keys[0]),
+        validation=controlled(data.validation, control, key=keys[1]),
+    )
 
 
 def make_lessons(data: RunData, settings: RunSettings, *, key: PRNGKeyArray) -> Task | RaggedTasks:
@@ -82,10 +90,22 @@ def _simulate(source: Simulation, settings: RunSettings, key: PRNGKeyArray) -> R
         test=test,
         times=test.observations.ts[0] * source.horizon,
         floor=_floor(_select(everything, slice(sizes.num_training), at_test), test, key),
-        ideal=IdealObserver.of(source.system, horizon=source.horizon, noise=noise, key=key)
-        if sizes.noise > 0
-        else None,
+        ideal=lambda: IdealObserver.of(source.system, horizon=source.horizon, noise=noise, key=key),
     )
+
+
+def make_shifted(
+    experiment: Experiment, shift: Shift, settings: RunSettings, *, key: PRNGKeyArray
+) -> Task:
+    """Test systems unlike those of training, in its units."""
+    source, evaluation = experiment.source, settings.evaluation
+    assert isinstance(source, Simulation)  # a table has one family
+    grid = np.linspace(0.0, shift.horizons * source.horizon, evaluation.num_times)
+    system = shift.system or source.system
+    number = evaluation.num_systems
+    tasks = generate_tasks(system, grid, number, time_unit=source.horizon, key=key)
+    noise = max(shift.noise, settings.data.noise) * tasks.observations.ys.std(axis=(0, 1))
+    return _with_noise(tasks, noise, key)
 
 
 def _with_noise(tasks: Task, noise: Float[np.ndarray, " observation"], key: PRNGKeyArray) -> Task:

@@ -16,11 +16,12 @@ from lupi.metrics.calibration import (
 from lupi.metrics.errors import squared_error
 from lupi.metrics.masking import mean_over_columns, mean_over_time
 from lupi.metrics.scores import crps, joint_log_likelihood, log_likelihood
-from lupi.metrics.summary import Estimate, estimate, estimate_ratio
+from lupi.metrics.summary import Estimate, Interval, estimate, estimate_ratio, interval
 
 __all__ = [
     "CalibrationCurve",
     "Estimate",
+    "Interval",
     "calibration_curve",
     "calibration_error",
     "chance_band",
@@ -28,6 +29,7 @@ __all__ = [
     "crps",
     "estimate",
     "estimate_ratio",
+    "interval",
     "joint_log_likelihood",
     "log_likelihood",
     "mean_over_columns",

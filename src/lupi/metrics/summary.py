@@ -39,3 +39,30 @@ def estimate_ratio(numerators, denominators) -> Estimate:
     middle = denominators.mean()
     ratio = float(numerators.mean() / middle)
     return Estimate(ratio, estimate((numerators - ratio * denominators) / middle).stderr)
+
+
+class Interval(NamedTuple):
+    """A mean and where it lies with a certain confidence."""
+
+    mean: float
+    lower: float | None
+    upper: float | None
+    """None where a single value leaves them unknown."""
+
+    @property
+    def sign(self) -> int:
+        """1 if all of it lies above 0, -1 if below, and 0 if it cannot be told."""
+        if self.lower is None or self.upper is None or self.lower <= 0 <= self.upper:
+            return 0
+        return 1 if self.lower > 0 else -1
+
+
+def interval(values, *, level: float = 0.95) -> Interval:
+    """The mean of independent values, such as differences of pairs, and Student's interval."""
+    mean, stderr = estimate(values)
+    if stderr is None:
+        return Interval(mean, None, None)
+    from scipy.special import stdtrit  # a fifth of a second, for the few who ask
+
+    reach = float(stdtrit(np.size(values) - 1, (1 + level) / 2)) * stderr
+    return Interval(mean, mean - reach, mean + reach)

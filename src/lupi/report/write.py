@@ -13,7 +13,7 @@ from lupi.experiments.experiment import Experiment
 from lupi.experiments.paper import EXPERIMENTS
 from lupi.experiments.results import Results, finished_folders, read_results
 from lupi.registry import MODELS
-from lupi.report.claims import describe_claims
+from lupi.report.claims import describe_claims, kept_claims
 from lupi.report.departures import describe_departures
 from lupi.report.figures import write_figures
 from lupi.report.paper import printed, unit
@@ -38,7 +38,7 @@ def write_report(
             )
     tables = build_tables(results, experiments)
     write_atomically(out / "table.md", to_markdown(tables, describe_departures(results)))
-    folders = finished_folders(out, experiments)
+    folders = finished_folders(out, experiments, results.settings["models"])
     figures = write_figures(folders, out / "figures", experiments)
     write_atomically(out / "report.html", _render_page(results, tables, figures))
     return tables
@@ -62,6 +62,7 @@ def _render_page(results: Results, tables: list[ExperimentTable], figures: list[
         departures=describe_departures(results),
         summary=_summarise(results, tables),
         claims=describe_claims(results.claims),
+        kept=kept_claims(),
         papers=papers,
         tables=tables,
         figures={path.stem: data_uri(path) for path in figures},
@@ -92,7 +93,7 @@ def _summarise(results: Results, tables: list[ExperimentTable]) -> str:
         sentences.append(
             f"Of {len(verdicts)} claims {verdicts.count('holds')} hold, "
             f"{verdicts.count('undecided')} are undecided and "
-            f"{verdicts.count('does not hold')} do not hold in these runs."
+            f"{verdicts.count('contradicted')} are contradicted by the intervals of these runs."
         )
     return " ".join(sentences)
 

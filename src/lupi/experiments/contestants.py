@@ -1,0 +1,119 @@
+"""Who takes part in a comparison, by name: models, rivals, and models with something changed.
+
+`lupi` is a line of the registry and `nearest` one of the table of rivals. Behind a colon stands
+what is changed: `lupi:shuffled`, `lupi:noise=0.5`, `lupi:amortised`, `lupi:width=4`.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from lupi.errors import UserError, check_name
+from lupi.experiments.controls import WORDS, Control, describe_control
+from lupi.registry import MODELS, ModelSettings
+from lupi.rivals import RIVALS
+
+CONTROLS = tuple(word for word in WORDS if word != "true")
+AMORTISED, NOISE, WIDTH = "amortised", "noise=", "width="
+CHANGES = (*CONTROLS, "noise=0.5", AMORTISED, "width=4")
+
+PALER = {"shuffled": 0.4, "constant": 0.55, "noise": 0.5}
+"""How much white the colour of a control has."""
+
+
+class Contestant(NamedTuple):
+    """One of a comparison."""
+
+    name: str
+    base: str
+    """In the registry, or in the table of rivals."""
+    privileged: Control = "true"
+    encoder_only: bool = False
+    """Whether it is judged without the search in its decoder, where it could be."""
+    width: int | None = None
+    """Of its hidden layers; None leaves the settings'."""
+
+    @property
+    def is_rival(self) -> bool:
+        """Whether there is no process to train."""
+        return self.base in RIVALS
+
+    @property
+    def uses_privileged(self) -> bool:
+        """Whether it learns from privileged values, be they true or not."""
+        return not self.is_rival and MODELS[self.base].privileged_size(1) > 0
+
+    @property
+    def label(self) -> str:
+        """As tables and legends show it."""
+        line = RIVALS[self.base] if self.is_rival else MODELS[self.base]
+        changed = [] if self.privileged == "true" else [_brief(self.privileged)]
+        changed += [] if self.width is None else [f"width {self.width}"]
+        return ", ".join([line.label, *changed])
+
+    @property
+    def colour(self) -> str:
+        """Of its lines; a control has that of its model, paler."""
+        colour = (RIVALS[self.base] if self.is_rival else MODELS[self.base]).colour
+        white = PALER.get(str(self.privileged), 0.0 if self.privileged == "true" else 0.3)
+        parts = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+        return "#" + "".join(f"{round((1 - white) * part + white * 255):02x}" for part in parts)
+
+    @property
+    def summary(self) -> str:
+        """In some words."""
+        line = RIVALS[self.base] if self.is_rival else MODELS[self.base]
+        if self.privileged == "true":
+            return line.summary
+        return f"{line.summary}; privileged values {describe_control(self.privileged)}"
+
+    def settings(self, models: Mapping[str, ModelSettings]) -> ModelSettings:
+        """What it is made of, given what models without a change are made of."""
+        model = models[self.base]
+        if self.width is None:
+            return model
+        process = model.process.model_copy(update={"hidden_size": self.width})
+        return model.model_copy(update={"process": process})
+
+
+def _brief(control: Control) -> str:
+    return control if isinstance(control, str) else f"noise {control:g}"
+
+
+def contestant(name: str) -> Contestant:
+    """The one of that name, or an error that says what names there are."""
+    base, *changes = str(name).split(":")
+    check_name("model", base, [*MODELS, *RIVALS])
+    found = Contestant(name, base)
+    for change in changes:
+        found = _changed(found, change)
+    if found.privileged != "true" and not found.uses_privileged:
+        others = [other for other in MODELS if Contestant(other, other).uses_privileged]
+        raise UserError(
+            f"{name!r}: {base} learns from no privileged values, so there is nothing to change in "
+            f"them: ask for {others[0]}:{changes[0]}, or for {base}."
+        )
+    if changes and found.is_rival:
+        raise UserError(f"{name!r}: {base} is no network: nothing of it can be changed.")
+    return found
+
+
+def _changed(one: Contestant, change: str) -> Contestant:
+    if change in CONTROLS:
+        return one._replace(privileged=change)  # pyright: ignore[reportArgumentType]
+    if change == AMORTISED:
+        return one._replace(encoder_only=True)
+    for start, kind in ((NOISE, float), (WIDTH, int)):
+        try:
+            value = kind(change.removeprefix(start)) if change.startswith(start) else 0
+        except ValueError:
+            value = 0
+        if 0 < value < 10_000:
+            return one._replace(**{"privileged" if kind is float else "width": value})
+    raise UserError(
+        f"{one.name!r}: expected one of {', '.join(CHANGES)} behind the colon, got {change!r:.40}."
+    )
+
+
+def all_contestants(names: Iterable[str]) -> list[Contestant]:
+    """Those of these names, each once."""
+    return [contestant(name) for name in dict.fromkeys(names)]

@@ -1,0 +1,113 @@
+"""Which model should I use, and do my privileged columns help? In plain words."""
+
+from collections.abc import Sequence
+
+from lupi.experiments.modes import REFINED
+from lupi.experiments.results import Results
+from lupi.report.standings import Help, Ratio, Standing, helps, standings
+
+ENOUGH_SEEDS = 5
+"""From which on intervals are as wide as they have to be, and hardly wider."""
+
+
+def answers(results: Results, experiment: str, privileged: str) -> list[str]:
+    """Some sentences: the model to use, and whether privileged values help."""
+    order = standings(results, experiment)
+    if not order:
+        return ["Nothing was finished, so nothing can be said."]
+    sentences = [_which(order)]
+    if privileged:
+        sentences.append(_do_they_help(helps(results, experiment), privileged))
+    seeds = len({r.seed for r in results.records if r.experiment == experiment})
+    if seeds < ENOUGH_SEEDS:
+        sentences.append(
+            f"{_number(seeds)} few: with --seeds {ENOUGH_SEEDS} the intervals are narrower, and "
+            "what is finished is not done again."
+        )
+    return sentences
+
+
+def _number(seeds: int) -> str:
+    return "One seed is" if seeds == 1 else f"{seeds} seeds are"
+
+
+def _which(order: Sequence[Standing]) -> str:
+    able = [one for one in order if one.competes]
+    if not able:
+        return "None of these is a model that could be used on new systems."
+    best, *rest = able
+    others = [one for one in rest if one.who != best.who]
+    open_ = [one.label for one in others if one.behind.sign == 0]
+    text = f"Use {_named(best)}: its error (CRPS) is the lowest."
+    if others and others[0].behind.sign > 0:
+        text += f" The next, {others[0].label}, has {_more(others[0].behind)}."
+    if open_:
+        some = ", ".join(open_[:4]) + (f" and {len(open_) - 4} more" if len(open_) > 4 else "")
+        text += f" These seeds cannot tell it from {some}."
+    mean = next((one for one in others if one.who.base == "mean"), None)
+    if mean is not None and mean.behind.sign > 0:
+        text += f" The mean of the training systems, which knows nothing, has {_more(mean.behind)}."
+    return text
+
+
+def _named(one: Standing) -> str:
+    if one.who.is_rival:
+        return f"{one.label} ({one.who.base}), which is no network"
+    how = "" if one.end == REFINED else " --inference amortised"
+    return f"{one.label} (`lupi train --model {one.who.base}{how}`)"
+
+
+def _more(ratio: Ratio) -> str:
+    if ratio.mean >= 2:
+        return f"{ratio.mean:.1f} times as much [{ratio.lower:.1f} to {ratio.upper:.1f}]"
+    low, high = (100 * (end - 1) for end in (ratio.lower or 1, ratio.upper or 1))
+    return f"{100 * (ratio.mean - 1):.0f} % more [{low:.0f} to {high:.0f} %]"
+
+
+def _do_they_help(found: Sequence[Help], privileged: str) -> str:
+    if not found:
+        return (
+            f"Whether {privileged} helps cannot be told: that takes a model that learns from it "
+            "and one of the same kind that does not, such as lupi and nopi."
+        )
+    # With the search if there is one: it is what forecasts best, and what `lupi train` does.
+    end = REFINED if any(one.end == REFINED for one in found) else ""
+    found = [one for one in found if one.end == end]
+    without = [one for one in found if one.other.privileged == "true"]
+    sentences = [_verdict(one, privileged) for one in without]
+    for one in (one for one in found if one.other.privileged == "shuffled"):
+        sentences.append(_control(one))
+    return " ".join(sentences)
+
+
+def _verdict(one: Help, privileged: str) -> str:
+    pair = f"{one.who.label} against {one.other.label}, {one.seeds_in_favour} of {one.seeds} seeds"
+    if one.ratio.sign < 0:
+        return f"{privileged} helps: the error is {_change(one.ratio)} ({pair} in favour)."
+    if one.ratio.sign > 0:
+        return f"{privileged} does harm: the error is {_change(one.ratio)} ({pair} in favour)."
+    return (
+        f"Whether {privileged} helps cannot be told from these seeds: the error is "
+        f"{_change(one.ratio)} ({pair} in favour)."
+    )
+
+
+def _control(one: Help) -> str:
+    start = f"Shown the values of other systems instead, {one.who.label} "
+    if one.ratio.sign < 0:
+        return start + "does worse beyond chance: it is what the values say that helps."
+    if one.ratio.sign > 0:
+        return start + "does better beyond chance: what the values say is no help."
+    return start + (
+        f"does about as well ({_change(one.ratio)} with the true ones): what the values say is not "
+        "shown to matter."
+    )
+
+
+def _change(ratio: Ratio) -> str:
+    def signed(end: float) -> str:
+        return f"{100 * (end - 1):+.0f} %"
+
+    if ratio.lower is None or ratio.upper is None:
+        return signed(ratio.mean)
+    return f"{signed(ratio.mean)} [{signed(ratio.lower)} to {signed(ratio.upper)}]"

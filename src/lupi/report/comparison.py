@@ -1,0 +1,245 @@
+"""The report of `lupi compare`: who forecasts best, and whether privileged information helps."""
+
+import io
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from matplotlib import style
+from rich import box
+from rich.table import Table
+
+from lupi._machinery.files import write_atomically
+from lupi.experiments.experiment import Experiment
+from lupi.experiments.results import Results, finished_folders, read_results
+from lupi.metrics import Estimate
+from lupi.report.answer import answers
+from lupi.report.comparison_figures import draw_curves, draw_ranking
+from lupi.report.figures import STYLE
+from lupi.report.standings import Help, Scores, Standing, helps, standings
+from lupi.report.write import data_uri
+
+
+class Compared(NamedTuple):
+    """One experiment of a comparison, as it is shown."""
+
+    name: str
+    title: str
+    order: list[Standing]
+    answers: list[str]
+    helps: list[Help]
+    seeds: int
+
+
+def write_comparison(out: Path, experiments: Mapping[str, Experiment]) -> list[Compared]:
+    """Write `comparison.md`, `figures/` and `report.html` from the results saved in `out`."""
+    results = read_results(out)
+    compared = compare_results(results, experiments)
+    names = [*results.settings["models"], *results.settings["rivals"]]
+    folders = finished_folders(out, experiments, names)
+    figures: dict[str, str] = {}
+    with style.context(STYLE):
+        for one in (one for one in compared if one.order):
+            drawn = {
+                "ranking": draw_ranking(one.order),
+                "curves": draw_curves(results, folders, one.name, one.order),
+            }
+            for kind, figure in drawn.items():
+                buffer = io.BytesIO()
+                figure.savefig(buffer, format="png")
+                path = out / "figures" / f"{one.name}-{kind}.png"
+                write_atomically(path, buffer.getvalue())
+                figures[f"{one.name}-{kind}"] = data_uri(path)
+    write_atomically(out / "comparison.md", to_markdown(compared, results))
+    write_atomically(out / "report.html", _render(results, compared, figures))
+    return compared
+
+
+def compare_results(results: Results, experiments: Mapping[str, Experiment]) -> list[Compared]:
+    """Everything that is said of each experiment that has results or failures."""
+    there = {one.experiment for one in (*results.records, *results.failures)}
+    return [
+        Compared(
+            name=name,
+            title=experiment.title,
+            order=standings(results, name),
+            answers=answers(results, name, experiment.privileged),
+            helps=helps(results, name),
+            seeds=len(Scores(results, name).seeds),
+        )
+        for name, experiment in experiments.items()
+        if name in there
+    ]
+
+
+COLUMNS = ("model", "error (CRPS)", "over best [95 %]", "over ideal", "90 % covers", "recovered")
+
+
+def row(one: Standing) -> list[str]:
+    """What tables show of one contestant; `COLUMNS`."""
+    return [
+        one.label,
+        show(one.metrics["crps"]),
+        str(one.behind),
+        "" if one.over_ideal is None else f"{one.over_ideal.mean:.3g}",
+        f"{100 * one.metrics['coverage_90'].mean:.0f} %",
+        _recovered(one),
+    ]
+
+
+def _recovered(one: Standing) -> str:
+    """The share of the variance of the first privileged value that is told."""
+    found = one.metrics.get("recovered_error")
+    return "" if found is None else f"R² {1 - found.mean:.2f}"
+
+
+def more(one: Standing) -> list[str]:
+    """The rest: RMSE, log-likelihood, calibration, what is lost to the ideal, size and time."""
+    metrics = one.metrics
+    lost = one.lost_to_ideal
+    return [
+        one.label,
+        show(metrics["rmse"]),
+        show(metrics["log_likelihood"]) if "log_likelihood" in metrics else "",
+        "" if lost is None else f"{lost.mean:.2f}{_ends(lost.lower, lost.upper)}",
+        f"{100 * metrics['coverage_50'].mean:.0f} %",
+        show(metrics["calibration_error"]),
+        _parameters(one),
+        _time(one.seconds["train"]),
+        _time(one.seconds["predict"]) if "predict" in one.seconds else "",
+    ]
+
+
+MORE_COLUMNS = (
+    "model",
+    "RMSE",
+    "log-likelihood",
+    "lost to the ideal",
+    "50 % covers",
+    "calib. error",
+    "parameters",
+    "training",
+    "one forecast",
+)
+
+
+def _parameters(one: Standing) -> str:
+    """At prediction and, where they are more, in training."""
+    if "parameters" not in one.metrics:
+        return ""
+    numbers = [one.metrics[name].mean for name in ("parameters", "training_parameters")]
+    return " of ".join(f"{number:,.0f}" for number in dict.fromkeys(numbers))
+
+
+def _ends(lower: float | None, upper: float | None) -> str:
+    return "" if lower is None or upper is None else f" [{lower:.2f}, {upper:.2f}]"
+
+
+def _time(seconds: float) -> str:
+    if seconds < 1e-3:
+        return "< 1 ms"
+    return f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.0f} s"
+
+
+def show(value: Estimate) -> str:
+    """A mean and its standard error over seeds, with digits that tell."""
+    text = f"{value.mean:.3g}"
+    return text if value.stderr is None else f"{text} ± {value.stderr:.1g}"
+
+
+def help_row(one: Help) -> list[str]:
+    """One line of the table of what privileged values are worth."""
+    told = "nothing" if one.other.privileged == "true" else one.other.label
+    against = one.other.label if told == "nothing" else told
+    return [
+        one.who.label + (" + search" if one.end else ""),
+        against,
+        str(one.ratio),
+        f"{one.seeds_in_favour} of {one.seeds}",
+        ("no difference told", "worse", "better")[one.ratio.sign],
+    ]
+
+
+HELP_COLUMNS = ("told the true values", "against", "error ratio [95 %]", "seeds", "")
+
+
+def to_terminal(one: Compared) -> Table:
+    """The ranking of one experiment, for people."""
+    seeds = "1 seed" if one.seeds == 1 else f"{one.seeds} paired seeds"
+    shown = Table(
+        title=one.title,
+        caption=f"{seeds}; ideal: over it; 90 %: the interval covers; R²: recovered values",
+        title_justify="left",
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    # Shorter than in the report: this fits 80 columns.
+    headers = ("model", "CRPS", "over best [95 %]", "ideal", "90 %", "R²")
+    rows = []
+    for standing in one.order:
+        name, error, behind, ideal, covers, recovered = row(standing)
+        rows.append(
+            (name, error.split(" ")[0], behind, ideal, covers, recovered.removeprefix("R² "))
+        )
+    shown_columns = [i for i in range(len(headers)) if any(cells[i] for cells in rows)]
+    for i in shown_columns:
+        shown.add_column(headers[i], justify="left" if i == 0 else "right", no_wrap=True)
+    for standing, cells in zip(one.order, rows, strict=True):
+        shown.add_row(*(cells[i] for i in shown_columns), style="" if standing.competes else "dim")
+    return shown
+
+
+def to_markdown(compared: list[Compared], results: Results) -> str:
+    """The content of `comparison.md`."""
+    lines = ["# Comparison", ""]
+    for one in compared:
+        lines += [f"## {one.title}", "", *one.answers, ""]
+        for names, rows in (
+            (COLUMNS, [row(s) for s in one.order]),
+            (MORE_COLUMNS, [more(s) for s in one.order]),
+            (HELP_COLUMNS, [help_row(h) for h in one.helps]),
+        ):
+            if rows:
+                lines += [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
+                lines += [f"| {' | '.join(cells)} |" for cells in rows] + [""]
+    lines += [
+        f"Failed: {f.experiment}, {f.model}, seed {f.seed}: {f.reason}" for f in results.failures
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _render(results: Results, compared: list[Compared], figures: dict[str, str]) -> str:
+    environment = Environment(
+        loader=PackageLoader("lupi.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+    )
+    shown: list[dict[str, Any]] = [
+        {
+            "name": one.name,
+            "title": one.title,
+            "answers": one.answers,
+            "seeds": one.seeds,
+            "rows": [(s, row(s)) for s in one.order],
+            "more": [(s, more(s)) for s in one.order],
+            "helps": [(h, help_row(h)) for h in one.helps],
+            "ideal": any(s.over_ideal is not None for s in one.order),
+        }
+        for one in compared
+    ]
+    who = {s.who.name: s.who for one in compared for s in one.order}
+    return environment.get_template("comparison.html").render(
+        compared=shown,
+        failures=results.failures,
+        columns=COLUMNS,
+        more_columns=MORE_COLUMNS,
+        help_columns=HELP_COLUMNS,
+        contestants=list(who.values()),
+        figures=figures,
+        settings=json.dumps(results.settings, indent=1),
+        version=results.settings["version"],
+    )

@@ -1,0 +1,173 @@
+"""What a comparison says, from records whose answer is known."""
+
+import numpy as np
+import pytest
+from rich.console import Console
+from scipy import stats
+
+from lupi.experiments import EXPERIMENTS, Record, Results
+from lupi.experiments.results import Failure, Metric
+from lupi.report.answer import answers
+from lupi.report.comparison import compare_results, to_markdown, to_terminal
+from lupi.report.standings import Ratio, helps, standings
+
+NAMES = ("mse", "rmse", "crps", "log_likelihood", "coverage_50", "coverage_90", "calibration_error")
+
+
+def records(model: str, values, mode: str = "test", **more) -> list[Record]:
+    found = []
+    for seed, value in enumerate(values):
+        metrics = {name: Metric(mean=value, stderr=0.01) for name in NAMES} | {
+            name: Metric(mean=number, stderr=None) for name, number in more.items()
+        }
+        found.append(
+            Record(
+                experiment="stiffness",
+                model=model,
+                seed=seed,
+                mode=mode,
+                metrics=metrics,
+                seconds={"train": 2.0, "prepare": 1.0}
+                if mode.startswith("test")
+                else {"predict": 0.02},
+            )
+        )
+    return found
+
+
+def results(*groups: list[Record], failures=()) -> Results:
+    return Results(
+        settings={"models": {}, "rivals": [], "version": "0"},
+        records=[record for group in groups for record in group],
+        floors=[],
+        claims=[],
+        failures=list(failures),
+    )
+
+
+LUPI, NOPI = [0.10, 0.11, 0.12, 0.10], [0.20, 0.24, 0.22, 0.21]
+FOUND = results(
+    records("lupi", [0.3, 0.33, 0.3, 0.31], parameters=100.0, training_parameters=120.0),
+    records("lupi", LUPI, "test refined", recovered_error=0.1),
+    records("nopi", [0.31, 0.32, 0.31, 0.3]),
+    records("nopi", NOPI, "test refined"),
+    records("lupi:shuffled", [0.32, 0.32, 0.31, 0.3]),
+    records("lupi:shuffled", NOPI, "test refined"),
+    records("mean", [1.0, 1.1, 1.2, 1.0]),
+    records("ideal", [0.05, 0.05, 0.06, 0.05]),
+    records("lupi", LUPI, "points 5 refined"),
+)
+
+
+def test_the_order_is_that_of_the_errors_and_the_ideal_does_not_compete():
+    order = standings(FOUND, "stiffness")
+    assert [one.label for one in order][:3] == [
+        "ideal observer",
+        "LUPI + search",
+        order[2].label,
+    ]
+    assert [one.competes for one in order][:2] == [False, True]
+    assert order[1].behind.mean == 1.0
+    assert order[0].behind.mean < 1
+
+
+def test_a_difference_is_students_interval_of_paired_logarithms():
+    order = {one.label: one for one in standings(FOUND, "stiffness")}
+    found = order["NoPI + search"].behind
+    logs = np.log(np.array(NOPI) / LUPI)
+    ends = stats.t.interval(0.95, 3, logs.mean(), stats.sem(logs))
+    np.testing.assert_allclose([found.mean, found.lower, found.upper], np.exp([logs.mean(), *ends]))
+    assert found.sign == 1
+
+
+def test_one_seed_has_no_interval_and_decides_nothing():
+    found = Ratio.of([1.0], [2.0])
+    assert (found.mean, found.lower, found.sign) == (0.5, None, 0)
+    assert str(found) == "0.5"
+
+
+def test_regret_is_against_the_ideal_observer_of_the_same_seeds():
+    order = {one.label: one for one in standings(FOUND, "stiffness")}
+    ratio = order["LUPI + search"].over_ideal
+    expected = np.exp(np.log(np.array(LUPI) / [0.05, 0.05, 0.06, 0.05]).mean())
+    assert ratio is not None
+    assert ratio.mean == pytest.approx(expected)
+    assert order["ideal observer"].over_ideal == Ratio(1.0, 1.0, 1.0)
+
+
+def test_seconds_are_those_of_the_search_where_there_is_one():
+    order = {one.label: one for one in standings(FOUND, "stiffness")}
+    assert order["LUPI + search"].seconds == {"train": 3.0, "predict": 0.02}
+    assert order["LUPI"].seconds == {"train": 2.0}
+
+
+def test_true_values_are_held_against_none_and_against_controls():
+    found = [(one.who.name, one.other.name, one.end) for one in helps(FOUND, "stiffness")]
+    assert found == [
+        ("lupi", other, end) for end in ("", " refined") for other in ("nopi", "lupi:shuffled")
+    ]
+
+
+def test_the_answer_names_the_model_and_says_that_privileged_values_help():
+    which, help_, few = answers(FOUND, "stiffness", "stiffness k")
+    assert which.startswith("Use LUPI + search (`lupi train --model lupi`)")
+    assert "The next, NoPI + search, has 2.0 times as much" in which
+    assert "stiffness k helps: the error is -51 %" in help_
+    assert "4 of 4 seeds in favour" in help_
+    assert "it is what the values say that helps" in help_
+    assert few.startswith("4 seeds are few")
+
+
+def test_where_wrong_values_help_as_much_the_answer_says_it():
+    found = results(
+        records("lupi", [0.10, 0.11, 0.12]),
+        records("nopi", [0.20, 0.24, 0.22]),
+        records("lupi:shuffled", [0.101, 0.108, 0.121]),
+    )
+    help_ = answers(found, "stiffness", "k")[1]
+    assert "k helps" in help_
+    assert "what the values say is not shown to matter" in help_
+
+
+def test_what_chance_could_have_done_is_not_claimed():
+    found = results(records("lupi", [0.1, 0.3, 0.2]), records("nopi", [0.2, 0.2, 0.21]))
+    which, help_, _ = answers(found, "stiffness", "k")
+    assert "cannot tell it from" in which
+    assert help_.startswith("Whether k helps cannot be told from these seeds")
+
+
+def test_a_rival_that_wins_is_named_and_harm_is_called_harm():
+    found = results(
+        records("lupi", [0.40, 0.41, 0.42]),
+        records("nopi", [0.20, 0.21, 0.22]),
+        records("nearest", [0.10, 0.11, 0.10]),
+    )
+    which, help_, _ = answers(found, "stiffness", "k")
+    assert which.startswith("Use nearest series (nearest), which is no network")
+    assert "k does harm" in help_
+
+
+def test_without_a_pair_nothing_is_said_of_privileged_values():
+    found = results(records("lupi", [0.4, 0.41]), records("mean", [1.0, 1.1]))
+    assert (
+        "takes a model that learns from it and one of the same kind"
+        in (answers(found, "stiffness", "k")[1])
+    )
+
+
+def test_a_model_that_failed_is_told_and_the_others_are_ranked():
+    failure = Failure(experiment="stiffness", model="nopi", seed=1, reason="out of luck")
+    found = results(records("lupi", [0.1, 0.2]), records("nopi", [0.3]), failures=[failure])
+    (one,) = compare_results(found, EXPERIMENTS)
+    assert [standing.label for standing in one.order] == ["LUPI"]
+    assert one.seeds == 2
+    assert "Failed: stiffness, nopi, seed 1: out of luck" in to_markdown([one], found)
+
+
+def test_the_ranking_fits_eighty_columns():
+    (one,) = compare_results(FOUND, EXPERIMENTS)
+    console = Console(width=80, record=True)
+    console.print(to_terminal(one))
+    text = console.export_text()
+    assert "LUPI, shuffled + search" in text
+    assert "…" not in text
