@@ -11,19 +11,13 @@ from lupi._machinery.compilation import compiled, padded_size
 from lupi.data.observations import Observations, Task
 from lupi.distributions import AnyArray
 from lupi.models import AbstractPredictor, MeanTrajectory, Prediction
-from lupi.models.solving import hermite
+from lupi.plain.posterior import GRID, draw_functions, process_of
 
 MOST_SERIES, MOST_POINTS = 64, 48
 """From which the hyperparameters are learnt."""
 
 FEWEST_POINTS = 16
 """For which there is room."""
-
-GRID = 64
-"""Times at which functions are drawn."""
-
-FAR = 1e6
-"""The variance of what was not observed."""
 
 LEAST_NOISE = 1e-3
 
@@ -79,36 +73,27 @@ class PooledGP(AbstractPredictor):
         times = jnp.asarray(times)
         known = jnp.broadcast_to(context.known, context.ys.shape)
         residuals = context.ys - self.mean.at(context.ts)
-        draws = jax.random.normal(key, (num_samples, GRID, residuals.shape[-1]))
+        normals = jax.random.normal(key, (num_samples, GRID, residuals.shape[-1]))
 
-        def of_column(logs, ys, there, draws):
-            gp = _process(logs, context.ts, there)
-            at_times = gp.condition(jnp.where(there, ys, 0.0), times).gp
-            grid = jnp.linspace(0.0, float(horizon), GRID)
-            on_grid = gp.condition(jnp.where(there, ys, 0.0), grid, diag=jnp.array(1e-4)).gp
-            factor = jnp.linalg.cholesky(on_grid.covariance)
-            position = jnp.clip(times / horizon, 0.0, 1.0) * (GRID - 1)
-            drawn = jax.vmap(
-                lambda f: hermite(position, f[:, None], jnp.asarray(jnp.gradient(f))[:, None])[:, 0]
-            )(draws @ factor.T)
-            drawn = (drawn - drawn.mean(axis=0)) / (drawn.std(axis=0) + 1e-6)
-            variance = jnp.maximum(at_times.variance, 1e-10)
-            means = at_times.loc + jnp.sqrt(variance) * drawn
+        def of_column(logs, ys, there, normals):
+            process = _process(logs, context.ts, there)
+            ys = jnp.where(there, ys, 0.0)
+            means = draw_functions(process, ys, times, normals, horizon=horizon)
             return means, jnp.broadcast_to(jnp.exp(logs[3]), means.shape)
 
         means, scales = jax.vmap(of_column, in_axes=(0, 1, 1, 2), out_axes=2)(
-            jnp.asarray(self.logs), residuals, known, draws
+            jnp.asarray(self.logs), residuals, known, normals
         )
         return Prediction(times, self.mean.at(times) + means, scales, key)
 
 
 def _process(logs: Float[Array, " 4"], ts: Float[AnyArray, " time"], known):
     """The process of one system, of which only some points were observed."""
-    from tinygp import GaussianProcess, kernels
+    from tinygp import kernels
 
     level, course, length, noise = jnp.exp(logs)
     kernel = kernels.Constant(level**2) + course**2 * kernels.Matern52(length)
-    return GaussianProcess(kernel, jnp.asarray(ts), diag=jnp.where(known, noise**2 + 1e-6, FAR))
+    return process_of(kernel, noise**2, ts, known)
 
 
 def _value_and_slope(logs, ts, residuals, known):

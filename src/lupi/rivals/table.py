@@ -9,6 +9,7 @@ from lupi.data.observations import Task
 from lupi.ideal import IdealObserver
 from lupi.models import AbstractPredictor, MeanTrajectory
 from lupi.plain import LastValue, NearestSeries, PooledGP
+from lupi.rivals.series_gp import SeriesGP
 
 Learn = Callable[[Task, IdealObserver | None, PRNGKeyArray], AbstractPredictor]
 """From training systems, in the model's units; of simulated ones, who knows their equations."""
@@ -57,6 +58,12 @@ RIVALS: dict[str, Rival] = {
         colour="#d08c2f",
         summary="Gaussian process with hyperparameters that the training systems share",
         learn=lambda training, ideal, key: PooledGP.of(training),
+    ),
+    "gp": Rival(
+        label="GP of the series",
+        colour="#e0b04c",
+        summary="Gaussian process of the context alone, kernel by marginal likelihood",
+        learn=lambda training, ideal, key: SeriesGP.of(training),
     ),
     "ideal": Rival(
         label="ideal observer",
