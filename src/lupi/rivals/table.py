@@ -6,9 +6,12 @@ from typing import NamedTuple
 from jaxtyping import PRNGKeyArray
 
 from lupi.data.observations import Task
+from lupi.errors import UserError
 from lupi.ideal import IdealObserver
 from lupi.models import AbstractPredictor, MeanTrajectory
 from lupi.plain import LastValue, NearestSeries, PooledGP
+from lupi.rivals.fitted_equations import FittedEquations
+from lupi.rivals.neural_ode import NeuralODE
 from lupi.rivals.series_gp import SeriesGP
 
 Learn = Callable[[Task, IdealObserver | None, PRNGKeyArray], AbstractPredictor]
@@ -30,8 +33,15 @@ class Rival(NamedTuple):
 
 def _ideal(training: Task, ideal: IdealObserver | None, key: PRNGKeyArray) -> IdealObserver:
     if ideal is None:
-        raise ValueError("a rival that needs equations got none")
+        raise UserError(
+            "expected simulated systems, whose equations and noise are known, got others: leave "
+            "out the rivals that need equations."
+        )
     return ideal
+
+
+def _fitted(training: Task, ideal: IdealObserver | None, key: PRNGKeyArray) -> FittedEquations:
+    return FittedEquations(observer=_ideal(training, ideal, key))  # pyright: ignore[reportCallIssue]
 
 
 RIVALS: dict[str, Rival] = {
@@ -65,6 +75,31 @@ RIVALS: dict[str, Rival] = {
         summary="Gaussian process of the context alone, kernel by marginal likelihood",
         learn=lambda training, ideal, key: SeriesGP.of(training),
     ),
+    "neural-ode": Rival(
+        label="neural ODE",
+        colour="#4c9f70",
+        summary="a network for dx/dt of the observed quantities, fitted to the context",
+        learn=lambda training, ideal, key: NeuralODE.of(training, "vanilla"),
+    ),
+    "anode": Rival(
+        label="ANODE",
+        colour="#2e86ab",
+        summary="the same with further quantities beside the observed ones",
+        learn=lambda training, ideal, key: NeuralODE.of(training, "augmented"),
+    ),
+    "sonode": Rival(
+        label="SONODE",
+        colour="#7b4b94",
+        summary="the same of second order: positions and velocities",
+        learn=lambda training, ideal, key: NeuralODE.of(training, "second-order"),
+    ),
+    "equations": Rival(
+        label="fitted equations",
+        colour="#a23b72",
+        summary="the true equations, fitted to the context by maximum likelihood",
+        learn=_fitted,
+        needs_equations=True,
+    ),
     "ideal": Rival(
         label="ideal observer",
         colour="#2b2b2b",
@@ -73,4 +108,4 @@ RIVALS: dict[str, Rival] = {
         needs_equations=True,
     ),
 }
-"""By the name that commands give them. Those without a network of their own first."""
+"""By the name that commands give them, from what knows least to what knows all."""
