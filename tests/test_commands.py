@@ -48,6 +48,14 @@ def test_a_simulated_table_is_read_again(tmp_path, capsys, suffix):
     assert understood["problems"] == []
 
 
+def test_systems_beside_the_papers_are_simulated_by_name(tmp_path, capsys):
+    path = tmp_path / "doses.csv"
+    main(["simulate", "drug", "--out", str(path), "--series", "3", "--points", "5", "--json"])
+    options = json.loads(capsys.readouterr().out)["options"]
+    assert options.endswith("--observed concentration --privileged clearance")
+    assert pd.read_csv(path)["t"].max() == 24.0
+
+
 def test_noise_and_irregular_times_are_what_was_asked_for(folder):
     runs = pd.read_parquet(folder / "runs.parquet")
     lengths = runs.groupby("series").size()
@@ -252,7 +260,7 @@ def test_predict_without_observations_writes_what_the_model_believes_of_any_run(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["simulate", "pendulum", "--out", "a.csv"], "unknown system 'pendulum'"),
+        (["simulate", "orbit", "--out", "a.csv"], "unknown system 'orbit'"),
         (["simulate", "damping", "--out", "a.xlsx"], "ending in .csv, .parquet, .nc, got 'a.xlsx'"),
         (
             ["simulate", "damping", "--out", "a.csv", "--points", "1"],

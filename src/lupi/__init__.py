@@ -54,7 +54,17 @@ if TYPE_CHECKING:
     from lupi.objectives import Elbo, Predictive
     from lupi.prediction import predict
     from lupi.registry import Model, get_model
-    from lupi.systems import DampedOscillators, LotkaVolterra, Parameter, System, simulate
+    from lupi.systems import (
+        DampedOscillators,
+        Epidemic,
+        LineAndSine,
+        LotkaVolterra,
+        Parameter,
+        Pendulum,
+        System,
+        TwoCompartments,
+        simulate,
+    )
     from lupi.training import TrainingSettings, fit
 
 _HOMES = {
@@ -63,6 +73,7 @@ _HOMES = {
     "ConditionalProcessSettings": "models",
     "DampedOscillators": "systems",
     "Elbo": "objectives",
+    "Epidemic": "systems",
     "Predictive": "objectives",
     "Experiment": "experiments",
     "Forecast": "forecasting",
@@ -70,6 +81,7 @@ _HOMES = {
     "ForecasterSettings": "forecasting",
     "IdealObserver": "ideal",
     "InferringPredictor": "inference",
+    "LineAndSine": "systems",
     "LotkaVolterra": "systems",
     "MeanTrajectory": "models",
     "Model": "registry",
@@ -77,12 +89,14 @@ _HOMES = {
     "NeuralODEProcessSettings": "models",
     "Observations": "data",
     "Parameter": "systems",
+    "Pendulum": "systems",
     "Prediction": "models",
     "Refined": "inference",
     "SeriesTable": "data",
     "System": "systems",
     "Task": "data",
     "TrainingSettings": "training",
+    "TwoCompartments": "systems",
     "Uniform": "distributions",
     "UserError": "errors",
     "UserNotice": "errors",
@@ -118,12 +132,14 @@ __all__ = [
     "Contexts",
     "DampedOscillators",
     "Elbo",
+    "Epidemic",
     "Experiment",
     "Forecast",
     "Forecaster",
     "ForecasterSettings",
     "IdealObserver",
     "InferringPredictor",
+    "LineAndSine",
     "LotkaVolterra",
     "MeanTrajectory",
     "Model",
@@ -131,6 +147,7 @@ __all__ = [
     "NeuralODEProcessSettings",
     "Observations",
     "Parameter",
+    "Pendulum",
     "Prediction",
     "Predictive",
     "Refined",
@@ -138,6 +155,7 @@ __all__ = [
     "System",
     "Task",
     "TrainingSettings",
+    "TwoCompartments",
     "Uniform",
     "UserError",
     "UserNotice",

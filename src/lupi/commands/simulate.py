@@ -28,12 +28,13 @@ def simulate(
 ) -> None:
     """Write a data set of a built-in system.
 
-    Columns: `series`, `t` from 0 to 10, what is observed, and what is privileged.
+    Columns: `series`, `t` from 0 to the system's horizon, what is observed, and what is privileged.
 
     Parameters
     ----------
     system
-        Which family: stiffness, damping or lotka-volterra.
+        Which family: stiffness, damping or lotka-volterra, the paper's (t to 10); pendulum (to 5),
+        epidemic (40), drug (24), or line-and-sine (4), which is no dynamics.
     out
         The file: .csv, .parquet or .nc.
     series
@@ -65,11 +66,11 @@ def simulate(
 
     from lupi.data.generation import simulate_table
     from lupi.experiments.experiment import Simulation
-    from lupi.experiments.paper import EXPERIMENTS
+    from lupi.experiments.paper import BUILT_IN
 
-    check_name("system", system, EXPERIMENTS)
-    source = EXPERIMENTS[system].source
-    assert isinstance(source, Simulation)  # as in all of the paper's
+    check_name("system", system, BUILT_IN)
+    source = BUILT_IN[system].source
+    assert isinstance(source, Simulation)  # as all that are built in
     table = simulate_table(
         source.system,
         series,

@@ -2,7 +2,8 @@
 
 from lupi.experiments.claims import judge_claims
 from lupi.experiments.experiment import Experiment, Simulation
-from lupi.experiments.paper import EXPERIMENTS, PAPER_MODELS, get_experiment
+from lupi.experiments.more import MORE_EXPERIMENTS
+from lupi.experiments.paper import BUILT_IN, EXPERIMENTS, PAPER_MODELS, get_experiment
 from lupi.experiments.reproduction import Progress, collect, reproduce
 from lupi.experiments.results import Record, Results, RunFolder, read_results
 from lupi.experiments.running import run
@@ -17,7 +18,9 @@ from lupi.experiments.settings import (
 )
 
 __all__ = [
+    "BUILT_IN",
     "EXPERIMENTS",
+    "MORE_EXPERIMENTS",
     "PAPER_MODELS",
     "REPRODUCTIONS",
     "Experiment",

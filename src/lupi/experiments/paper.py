@@ -3,6 +3,7 @@
 from lupi.distributions import Uniform
 from lupi.errors import check_name
 from lupi.experiments.experiment import Experiment, Simulation
+from lupi.experiments.more import MORE_EXPERIMENTS
 from lupi.systems import DampedOscillators, LotkaVolterra
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -32,6 +33,9 @@ EXPERIMENTS: dict[str, Experiment] = {
     ),
 }
 
+BUILT_IN = {**EXPERIMENTS, **MORE_EXPERIMENTS}
+"""These and the others that have a name."""
+
 WITHOUT, WITH = "nopi", "lupi"
 """The paper's two models in the registry: without privileged information, and with it."""
 
@@ -39,6 +43,6 @@ PAPER_MODELS = (WITHOUT, WITH)
 
 
 def get_experiment(name: str) -> Experiment:
-    """The experiment of that name."""
-    check_name("experiment", name, EXPERIMENTS)
-    return EXPERIMENTS[name]
+    """The experiment of that name, the paper's or another."""
+    check_name("experiment", name, BUILT_IN)
+    return BUILT_IN[name]
