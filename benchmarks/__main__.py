@@ -8,6 +8,7 @@ from importlib.metadata import version
 
 from benchmarks.amortising import measure_amortising
 from benchmarks.common import FIGURES, HERE
+from benchmarks.figure_1 import measure_figure_1
 from benchmarks.figures import draw_growth, draw_privileged, draw_speed
 from benchmarks.finding import measure_finding
 from benchmarks.growth import measure_growth
@@ -38,6 +39,7 @@ PARTS = {
     "search": measure_search,
     "privileged": measure_privileged,
     "real": measure_real,
+    "figure-1": measure_figure_1,
 }
 
 

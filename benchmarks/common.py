@@ -35,10 +35,17 @@ def trained_process(experiment: str, model: str) -> NeuralODEProcess:
     return process
 
 
-def task_data(experiment: str, num_tasks: int, *, num_times: int = 51, seed: int = 1) -> Task:
-    """Systems of an experiment that no trained model has seen."""
+def task_data(
+    experiment: str,
+    num_tasks: int,
+    *,
+    num_times: int = 51,
+    until: float | None = None,
+    seed: int = 1,
+) -> Task:
+    """Systems of an experiment that no trained model has seen, to its horizon or another time."""
     chosen = get_experiment(experiment).source
-    times = np.linspace(0.0, chosen.horizon, num_times)
+    times = np.linspace(0.0, until or chosen.horizon, num_times)
     return generate_tasks(
         chosen.system,
         times,
