@@ -23,10 +23,6 @@ BEST_STARTS = 2
 STEPS, LEARNING_RATE = 40, 0.15
 """Of Adam, from each of them."""
 
-FILLED = 0.25
-"""Of the variance between functions, what each Normal has of its own: the posterior is Normal, and
-a few narrow ones would leave holes in it."""
-
 
 class SeriesGP(AbstractPredictor):
     """A Gaussian process for each observed quantity of each series, learnt from its context alone.
@@ -66,11 +62,8 @@ class SeriesGP(AbstractPredictor):
         def of_column(ys, there, normals):
             kind, logs = choose(context.ts, ys, there)
             process = _process(kind, logs, context.ts, there)
-            drawn = draw_functions(process, ys, times, normals, horizon=horizon)
-            mean, variance = drawn.mean(axis=0), drawn.var(axis=0)
-            scale = jnp.sqrt(_noise(logs) ** 2 + FILLED * variance)
-            means = mean + jnp.sqrt(1 - FILLED) * (drawn - mean)
-            return means, jnp.broadcast_to(scale, means.shape)
+            means = draw_functions(process, ys, times, normals, horizon=horizon)
+            return means, jnp.broadcast_to(_noise(logs), means.shape)
 
         means, scales = jax.vmap(of_column, in_axes=(1, 1, 2), out_axes=2)(ys, known, normals)
         return Prediction(times, self.units.to_model(means), self.units.std * scales, key)

@@ -10,6 +10,7 @@ from lupi.errors import UserError
 from lupi.ideal import IdealObserver
 from lupi.models import AbstractPredictor, MeanTrajectory
 from lupi.plain import LastValue, NearestSeries, PooledGP
+from lupi.rivals.filled import Filled
 from lupi.rivals.fitted_equations import FittedEquations
 from lupi.rivals.neural_ode import NeuralODE
 from lupi.rivals.series_gp import SeriesGP
@@ -44,6 +45,10 @@ def _fitted(training: Task, ideal: IdealObserver | None, key: PRNGKeyArray) -> F
     return FittedEquations(observer=_ideal(training, ideal, key))  # pyright: ignore[reportCallIssue]
 
 
+def _filled(predictor: AbstractPredictor) -> Filled:
+    return Filled(predictor=predictor)  # pyright: ignore[reportCallIssue]
+
+
 RIVALS: dict[str, Rival] = {
     "mean": Rival(
         label="mean trajectory",
@@ -67,13 +72,13 @@ RIVALS: dict[str, Rival] = {
         label="shared GP",
         colour="#d08c2f",
         summary="Gaussian process with hyperparameters that the training systems share",
-        learn=lambda training, ideal, key: PooledGP.of(training),
+        learn=lambda training, ideal, key: _filled(PooledGP.of(training)),
     ),
     "gp": Rival(
         label="GP of the series",
         colour="#e0b04c",
         summary="Gaussian process of the context alone, kernel by marginal likelihood",
-        learn=lambda training, ideal, key: SeriesGP.of(training),
+        learn=lambda training, ideal, key: _filled(SeriesGP.of(training)),
     ),
     "neural-ode": Rival(
         label="neural ODE",

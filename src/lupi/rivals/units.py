@@ -6,6 +6,7 @@ from jaxtyping import Array, Float
 
 from lupi.data.observations import Task
 from lupi.distributions import AnyArray
+from lupi.errors import UserError
 
 SMALLEST_STD = 1e-6
 
@@ -21,6 +22,10 @@ class Units(eqx.Module):
         """Over all observations of training systems."""
         seen = tasks.observations
         known = np.broadcast_to(np.asarray(seen.known), np.shape(seen.ys))
+        if not known.any(axis=(0, 1)).all():
+            raise UserError(
+                "one of the observed quantities has no value in all of the systems: leave it out."
+            )
         mean = np.mean(seen.ys, axis=(0, 1), where=known)
         std = np.maximum(np.std(seen.ys, axis=(0, 1), where=known), SMALLEST_STD)
         return cls(mean=mean.astype(np.float32), std=std.astype(np.float32))
