@@ -14,7 +14,7 @@ from lupi.plain.posterior import GRID, draw_functions, process_of
 from lupi.rivals.kernels import CENTRES, KERNELS, LEAST_NOISE, STARTS, USED, WIDTHS, kernel_of
 from lupi.rivals.units import Units
 
-MOST_POINTS = 64
+MOST_POINTS = 32
 """From which hyperparameters are learnt; of more points, as many at equal distances."""
 
 BEST_STARTS = 2
