@@ -13,12 +13,17 @@ GRID = 64
 FAR = 1e6
 """The variance of what was not observed."""
 
+LEAST_VARIANCE = 1e-6
+"""Beside the noise, for float32."""
+
 
 def process_of(kernel, variance, ts: Float[AnyArray, " point"], known: Bool[AnyArray, " point"]):
     """A process at points, with noise of this variance on those that were observed."""
     from tinygp import GaussianProcess
 
-    return GaussianProcess(kernel, jnp.asarray(ts), diag=jnp.where(known, variance + 1e-6, FAR))
+    return GaussianProcess(
+        kernel, jnp.asarray(ts), diag=jnp.where(known, variance + LEAST_VARIANCE, FAR)
+    )
 
 
 def draw_functions(
