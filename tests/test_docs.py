@@ -11,7 +11,7 @@ import pytest
 
 from lupi import registry
 from lupi.cli import main
-from lupi.experiments import reproduction
+from lupi.experiments import MORE_EXPERIMENTS, reproduction
 from lupi.forecasting import PRESETS
 from lupi.inference import Amortised, Refined
 from lupi.models import KINDS
@@ -63,6 +63,15 @@ def test_the_guide_to_your_own_data_runs(folder):
     names: dict = {}
     exec(compile(python_blocks("docs/your-data.md"), "your-data.md", "exec"), names)
     assert names["forecast"].mean.shape == (3, 2)
+
+
+def test_the_page_on_rivals_runs_and_names_all_of_them():
+    names: dict = {}
+    exec(compile(python_blocks("docs/rivals.md"), "rivals.md", "exec"), names)
+    assert names["prediction"].mean.shape == (51, 2)
+    text = (ROOT / "docs/rivals.md").read_text()
+    for name in (*names["RIVALS"], *MORE_EXPERIMENTS):
+        assert f"| `{name}` |" in text
 
 
 @pytest.mark.slow
