@@ -4,11 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.special import logsumexp
 
 from lupi.models import num_parameters
 from lupi.models.initialisation import initialise
-from lupi.models.parts.aggregator import MeanLogSumExp
 from lupi.models.parts.latent_ode import LatentODE
 from lupi.models.parts.layers import softplus
 
@@ -19,27 +17,6 @@ def test_parameter_counts_are_the_papers(lupi, nopi):
     assert num_parameters(nopi) == 4724
     assert num_parameters(lupi.privileged.encoder) == 576
     assert num_parameters(lupi.privileged.mlp) == 1600
-
-
-def test_the_aggregate_is_the_mean_and_the_logsumexp_of_the_real_points():
-    values = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
-    mask = np.array([True, False, True, True, False, True])
-    expected = np.concatenate([values[mask].mean(axis=0), logsumexp(values[mask], axis=0)])
-    found = MeanLogSumExp()(jnp.array(values), jnp.array(mask))
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
-
-
-def test_no_points_at_all_aggregate_as_points_that_are_all_padding():
-    none = MeanLogSumExp()(jnp.zeros((0, 3)), np.zeros(0, bool))
-    padding = MeanLogSumExp()(jnp.ones((4, 3)), np.zeros(4, bool))
-    np.testing.assert_array_equal(none, padding)
-
-
-def test_an_empty_set_aggregates_to_zero_with_finite_gradients():
-    aggregate = lambda values: MeanLogSumExp()(values, jnp.zeros(4, dtype=bool)).sum()  # noqa: E731
-    value, gradient = jax.value_and_grad(aggregate)(jnp.ones((4, 3)))
-    assert float(value) == 0.0
-    np.testing.assert_array_equal(gradient, 0.0)
 
 
 def test_softplus_and_its_slope_are_exact_to_float32():
