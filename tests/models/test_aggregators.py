@@ -149,15 +149,20 @@ def test_the_controlled_reader_solves_its_equation_along_the_path():
     one = AGGREGATORS["controlled"]
     ts = np.linspace(0.0, 1.0, 40, dtype=np.float32)
     values = np.stack([np.sin(3 * ts), np.cos(2 * ts), ts**2], axis=1).astype(np.float32)
-    knots = np.concatenate([ts[:, None], np.asarray(one.path(values))], axis=1)[::-1].astype(float)
+    knots = np.concatenate([ts[:, None], values], axis=1)[::-1].astype(float)
+    matrices = np.asarray(one.path.weight, float).reshape(2, SIZE, 1 + SIZE)
 
     @jax.jit
     def field(state):
-        return jnp.tanh(one.field(state)).reshape(SIZE, -1)
+        return jnp.tanh(one.field(state)).reshape(2, SIZE)
 
     state = np.asarray(one.start(knots[0].astype(np.float32)), float)
     for step in np.diff(knots, axis=0):
-        slope = lambda _, h, step=step: np.asarray(field(jnp.array(h, jnp.float32))) @ step  # noqa: E731
+
+        def slope(_, state, step=step):
+            factors = np.asarray(field(jnp.array(state, jnp.float32)))
+            return np.einsum("ki,kij->ij", factors, matrices) @ step
+
         state = solve_ivp(slope, (0, 1), state, rtol=1e-5, atol=1e-6).y[:, -1]
     found = aggregate(one, values, np.ones(40, bool), ts)
     np.testing.assert_allclose(found, state, rtol=2e-3, atol=2e-3)

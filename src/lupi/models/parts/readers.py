@@ -9,8 +9,8 @@ from lupi.distributions import AnyArray
 from lupi.models.parts.aggregator import AbstractAggregator
 from lupi.models.parts.layers import MLP, Linear
 
-CHANNELS = 8
-"""Of the path that drives a controlled differential equation, beside time."""
+TERMS = 2
+"""Of the matrix of a controlled differential equation."""
 
 
 def latest_first(
@@ -65,22 +65,27 @@ class RecurrentReader(AbstractAggregator):
 class ControlledReader(AbstractAggregator):
     r"""A neural controlled differential equation (Kidger et al., 2020): $dh = F(h)\,dX$.
 
-    X goes in straight lines through the points, each with its time and a few numbers of its
-    representation; h starts from the first point that is read. Between two of them there is one
-    step of the midpoint rule. Where X does not move, as behind the last point, h does not either.
+    X goes in straight lines through the points, each its time and its representation; h starts from
+    the first point that is read. Between two of them there is one step of the midpoint rule. Where
+    X does not move, as behind the last point, h does not either.
+
+    $F(h) = \sum_k \mathrm{diag}(a_k(h))\,B_k$, not a whole matrix for each h, which takes six times
+    as long: $B_k X$ is known before anything is solved.
     """
 
     aggregate_size: int = eqx.field(static=True)
-    path: Linear
     start: MLP
+    path: Linear
+    """$B_k X$ of all k."""
     field: MLP
+    """$a_k(h)$ of all k."""
 
     def __init__(self, representation_size: int, *, hidden_size: int):
-        size, width = representation_size, 1 + CHANNELS
+        size = representation_size
         self.aggregate_size = size
-        self.path = Linear(size, CHANNELS)
-        self.start = MLP((width, hidden_size, size))
-        self.field = MLP((size, hidden_size, size * width))
+        self.start = MLP((1 + size, hidden_size, size))
+        self.path = Linear(1 + size, TERMS * size)
+        self.field = MLP((size, hidden_size, TERMS * size))
 
     def of_some(
         self,
@@ -90,14 +95,14 @@ class ControlledReader(AbstractAggregator):
     ) -> Float[Array, " aggregate"]:
         """The state at the end of the path."""
         points, real, times = latest_first(representations, mask, ts)
-        path = jnp.concatenate([times[:, None], self.path(points)], axis=-1)
-        last = jnp.maximum(real.sum() - 1, 0)
-        path = path[jnp.minimum(jnp.arange(len(path)), last)]
+        path = self.path(times[:, None], points)
+        path = path[jnp.minimum(jnp.arange(len(path)), jnp.maximum(real.sum() - 1, 0))]
 
-        def slope(state, step):
-            return jnp.tanh(self.field(state)).reshape(len(state), -1) @ step
+        def change(state, step):
+            return (jnp.tanh(self.field(state)) * step).reshape(TERMS, -1).sum(axis=0)
 
         def move(state, step):
-            return state + slope(state + slope(state, step) / 2, step), None
+            return state + change(state + change(state, step) / 2, step), None
 
-        return jax.lax.scan(move, self.start(path[0]), jnp.diff(path, axis=0))[0]
+        start = self.start(times[:1], points[0])
+        return jax.lax.scan(move, start, jnp.diff(path, axis=0))[0]
