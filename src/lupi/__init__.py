@@ -40,18 +40,29 @@ if TYPE_CHECKING:
     from lupi.ideal import IdealObserver
     from lupi.inference import Amortised, InferringPredictor, Refined, learn_family
     from lupi.models import (
+        AttentiveProcessSettings,
+        BayesianODESettings,
         ConditionalProcess,
         ConditionalProcessSettings,
+        LatentODESettings,
         MeanTrajectory,
         NeuralODEProcess,
         NeuralODEProcessSettings,
+        NeuralProcessSettings,
         Prediction,
+        SecondOrderProcessSettings,
         build_process,
         load_process,
         num_parameters,
         save_process,
     )
-    from lupi.objectives import Elbo, Predictive
+    from lupi.objectives import (
+        Elbo,
+        ImportanceWeighted,
+        MaximumLikelihood,
+        Predictive,
+        Renyi,
+    )
     from lupi.prediction import predict
     from lupi.registry import Model, get_model
     from lupi.systems import DampedOscillators, LotkaVolterra, Parameter, System, simulate
@@ -61,9 +72,17 @@ _HOMES = {
     "Amortised": "inference",
     "ConditionalProcess": "models",
     "ConditionalProcessSettings": "models",
+    "AttentiveProcessSettings": "models",
+    "BayesianODESettings": "models",
+    "LatentODESettings": "models",
+    "NeuralProcessSettings": "models",
+    "SecondOrderProcessSettings": "models",
     "DampedOscillators": "systems",
     "Elbo": "objectives",
     "Predictive": "objectives",
+    "ImportanceWeighted": "objectives",
+    "MaximumLikelihood": "objectives",
+    "Renyi": "objectives",
     "Experiment": "experiments",
     "Forecast": "forecasting",
     "Forecaster": "forecasting",
@@ -113,6 +132,8 @@ _HOMES = {
 
 __all__ = [
     "Amortised",
+    "AttentiveProcessSettings",
+    "BayesianODESettings",
     "ConditionalProcess",
     "ConditionalProcessSettings",
     "Contexts",
@@ -123,17 +144,23 @@ __all__ = [
     "Forecaster",
     "ForecasterSettings",
     "IdealObserver",
+    "ImportanceWeighted",
     "InferringPredictor",
+    "LatentODESettings",
     "LotkaVolterra",
+    "MaximumLikelihood",
     "MeanTrajectory",
     "Model",
     "NeuralODEProcess",
     "NeuralODEProcessSettings",
+    "NeuralProcessSettings",
     "Observations",
     "Parameter",
     "Prediction",
     "Predictive",
     "Refined",
+    "Renyi",
+    "SecondOrderProcessSettings",
     "SeriesTable",
     "System",
     "Task",

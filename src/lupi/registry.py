@@ -60,7 +60,8 @@ class ModelSettings(BaseModel):
 
     process: AnyProcessSettings
     objective: AnyObjective = Elbo()
-    """What training makes small."""
+    """What training makes small. A preset has its own in the place of the paper's bound, and leaves
+    every other as it is."""
     inference: AnyInference = Amortised()
     """How a prediction finds what tells the system from others."""
     uses_privileged: bool = Field(default_factory=lambda given: _can_use_privileged(given))
@@ -211,6 +212,35 @@ MODELS: dict[str, Model] = {
         label="LUPI, dropping",
         colour="#4e79a7",
         summary="lupi that is told privileged values of half of the systems, at random",
+    ),
+    "lupi-npml": Model(
+        process=NeuralODEProcessSettings(),
+        objective=MaximumLikelihood(),
+        label="LUPI, NPML",
+        colour="#76b7b2",
+        summary="lupi that is trained for likelihood once the bound has shown what z is for",
+    ),
+    "lupi-importance": Model(
+        process=NeuralODEProcessSettings(),
+        objective=ImportanceWeighted(),
+        label="LUPI, IWAE",
+        colour="#9c755f",
+        summary="lupi with the importance-weighted bound",
+    ),
+    "lupi-renyi": Model(
+        process=NeuralODEProcessSettings(),
+        objective=Renyi(),
+        label="LUPI, Rényi",
+        colour="#edc948",
+        summary="lupi with Rényi's bound",
+    ),
+    "nopi-npml": Model(
+        process=NeuralODEProcessSettings(),
+        objective=MaximumLikelihood(),
+        uses_privileged=False,
+        label="NoPI, NPML",
+        colour="#ff9da7",
+        summary="nopi that is trained for likelihood once the bound has shown what z is for",
     ),
     "nopi-constant": Model(
         process=NeuralODEProcessSettings(privileged_way="constant"),

@@ -169,7 +169,7 @@ Way = Literal[
     "residual", "concatenation", "head", "distillation", "dropout", "dropping", "constant"
 ]
 
-WAYS: dict[Way, Callable[[Sizes], AbstractPrivilegedPart]] = {
+WAYS: dict[Way, Callable[..., AbstractPrivilegedPart]] = {
     "residual": ResidualCorrection,
     "concatenation": Concatenation,
     "head": Head,
@@ -178,4 +178,4 @@ WAYS: dict[Way, Callable[[Sizes], AbstractPrivilegedPart]] = {
     "dropping": RandomDropping,
     "constant": ConstantCorrection,
 }
-"""Every way to use privileged values, by name; the last is a control."""
+"""Every way to use privileged values, by name, each made of `Sizes`; the last is a control."""
