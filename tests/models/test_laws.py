@@ -108,11 +108,18 @@ SLOW = {"ideal observer", *(name for name in PREDICTORS if name.endswith("refine
 """Those that take long to compile; they have tests of their own that run always."""
 
 
-@pytest.fixture(
-    params=[
-        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in PREDICTORS
-    ]
-)
+LONG = {
+    "latent-ode, controlled",
+    *(f"{kind}{ALL}" for kind in ("neural-ode-process", "second-order-process", "bayesian-ode")),
+}
+"""Those that take long to compile where more than a prediction is, such as gradients."""
+
+
+def with_marks(names, slow):
+    return [pytest.param(name, marks=[pytest.mark.slow] if name in slow else []) for name in names]
+
+
+@pytest.fixture(params=with_marks(PREDICTORS, SLOW))
 def predictor(request, built):
     return PREDICTORS[request.param](built)
 
@@ -186,6 +193,7 @@ def test_every_series_has_its_own_times(predictor, observations):
         np.testing.assert_allclose(together.means[i], alone.means, rtol=2e-4, atol=2e-5)
 
 
+@pytest.mark.parametrize("predictor", with_marks(PREDICTORS, SLOW | LONG), indirect=True)
 def test_it_works_inside_jit_vmap_and_grad(predictor, observations):
     plain = ask(predictor, observations)
 
@@ -309,7 +317,7 @@ TRAINING = TrainingSettings(
 )
 
 
-@pytest.mark.parametrize("name", PROCESSES)
+@pytest.mark.parametrize("name", with_marks(PROCESSES, LONG))
 def test_it_learns(built, name, tasks):
     process = built[name]
     privileged = np.repeat(tasks.privileged, max(process.privileged_size, 1), axis=1)

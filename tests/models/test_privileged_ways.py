@@ -7,16 +7,9 @@ import numpy as np
 import pytest
 
 from lupi.data import Split
-from lupi.errors import UserError
-from lupi.models import (
-    ConditionalProcessSettings,
-    NeuralProcessSettings,
-    build_process,
-    num_parameters,
-)
+from lupi.models import NeuralProcessSettings, build_process, num_parameters
 from lupi.models.parts.privileged_ways import WAYS
 from lupi.objectives import Elbo
-from lupi.registry import MODELS, ModelSettings
 
 KEY = jax.random.key(0)
 KNOWN, OTHER, UNKNOWN = (np.full(2, value, np.float32) for value in (0.7, -0.7, np.nan))
@@ -160,17 +153,3 @@ def test_the_control_has_as_many_weights_and_is_told_nothing(split):
     assert num_parameters(control) == num_parameters(lupi) > num_parameters(PLAIN)
     target = lesson(control, split, KNOWN).target.latent.loc
     assert np.abs(target - encode(PLAIN, split.target)).max() > 1e-3
-
-
-def test_a_model_that_cannot_use_privileged_values_and_is_asked_to_says_so():
-    asked = ModelSettings(process=ConditionalProcessSettings(), uses_privileged=True)
-    assert asked.privileged_size(0) == 0
-    with pytest.raises(UserError, match="makes no use of privileged values, but was asked to"):
-        asked.privileged_size(1)
-
-
-def test_unless_said_otherwise_a_model_uses_them_where_it_can():
-    assert not ModelSettings(process=ConditionalProcessSettings()).uses_privileged
-    assert ModelSettings(process=NeuralProcessSettings()).uses_privileged
-    assert not MODELS["np"].uses_privileged
-    assert MODELS["np-lupi"].uses_privileged
