@@ -110,7 +110,7 @@ SLOW = {"ideal observer", *(name for name in PREDICTORS if name.endswith("refine
 
 LONG = {
     "latent-ode, controlled",
-    *(f"{kind}{ALL}" for kind in ("neural-ode-process", "second-order-process", "bayesian-ode")),
+    *(f"{kind}{ALL}" for kind in KINDS if not kind.startswith(("neural-process", "conditional"))),
 }
 """Those that take long to compile where more than a prediction is, such as gradients."""
 
