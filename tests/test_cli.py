@@ -8,7 +8,7 @@ import pytest
 
 from lupi import experiments
 from lupi.cli import COMMANDS, main
-from lupi.registry import MODELS
+from lupi.registry import MODELS, OBJECTIVES
 
 
 def run(*arguments) -> subprocess.CompletedProcess:
@@ -125,7 +125,7 @@ def test_models_lists_the_settings_of_one(name, capsys):
     described = json.loads(capsys.readouterr().out)
     assert described["summary"] == MODELS[name].summary
     assert described["kind"] == process.kind
-    assert described["objective"]["kind"] == "elbo"
+    assert OBJECTIVES[described["objective"]["kind"]] is type(MODELS[name].objective)
     assert set(described["process"]) == set(type(process).model_fields) - {"kind"}
     for field, setting in described["process"].items():
         assert setting["default"] == getattr(process, field)

@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -14,7 +15,7 @@ from lupi.cli import main
 from lupi.experiments import MORE_EXPERIMENTS, reproduction
 from lupi.forecasting import PRESETS
 from lupi.inference import Amortised, Refined
-from lupi.models import KINDS
+from lupi.models import KINDS, NeuralODEProcessSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))
@@ -183,3 +184,14 @@ def test_no_placeholder_is_left_in_the_docs():
     for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
         words = r"[A-Z]_(TABLE|PRINTED|ROWS|TIME|PARAGRAPH|LOOPS)\b|\bSPEED\b|TODO|LATENCY"
         assert not re.search(words, page.read_text()), page
+
+
+def test_the_page_of_models_names_all_there_is_and_its_example_runs():
+    page = (ROOT / "docs" / "models.md").read_text()
+    ways, aggregators = (
+        get_args(NeuralODEProcessSettings.model_fields[name].annotation)
+        for name in ("privileged_way", "aggregator")
+    )
+    for name in (*registry.MODELS, *KINDS, *registry.OBJECTIVES, *ways, *aggregators):
+        assert f"`{name}`" in page, name
+    exec(compile(python_blocks("docs/models.md"), "models.md", "exec"), {})

@@ -5,23 +5,40 @@ To add one, write its process (docs/new-model.md) and give it a line here; or, i
 own, put it into `MODELS` before you use its name.
 """
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from lupi._machinery.kinds import by_kind
-from lupi.errors import check_name
+from lupi.errors import UserError, check_name
 from lupi.inference import AbstractInference, Amortised, Family, InferringPredictor, Refined
 from lupi.models import (
     AbstractPredictor,
     AbstractProcess,
     AnyProcessSettings,
+    AttentiveProcessSettings,
+    BayesianODESettings,
     ConditionalProcessSettings,
+    LatentODESettings,
     NeuralODEProcessSettings,
+    NeuralProcessSettings,
+    ProcessSettings,
+    SecondOrderProcessSettings,
 )
-from lupi.objectives import AbstractObjective, Elbo
+from lupi.objectives import (
+    AbstractObjective,
+    Elbo,
+    ImportanceWeighted,
+    MaximumLikelihood,
+    Renyi,
+)
 
-OBJECTIVES: dict[str, type[AbstractObjective]] = {"elbo": Elbo}
+OBJECTIVES: dict[str, type[AbstractObjective]] = {
+    "elbo": Elbo,
+    "npml": MaximumLikelihood,
+    "importance": ImportanceWeighted,
+    "renyi": Renyi,
+}
 """Every objective, by the name that settings files and model files give it."""
 
 INFERENCES: dict[str, type[AbstractInference]] = {"amortised": Amortised, "refined": Refined}
@@ -43,21 +60,34 @@ class ModelSettings(BaseModel):
 
     process: AnyProcessSettings
     objective: AnyObjective = Elbo()
-    """What training makes small."""
+    """What training makes small. A preset has its own in the place of the paper's bound, and leaves
+    every other as it is."""
     inference: AnyInference = Amortised()
     """How a prediction finds what tells the system from others."""
-    uses_privileged: bool = True
-    """Whether training is shown privileged values, where there are any."""
+    uses_privileged: bool = Field(default_factory=lambda given: _can_use_privileged(given))
+    """Whether training is shown privileged values, where there are any; unless said otherwise,
+    wherever the process can make use of them."""
 
     def privileged_size(self, available: int) -> int:
         """How many of the privileged values that are available such a model makes use of."""
-        return available if self.uses_privileged and self.process.uses_privileged else 0
+        if not self.uses_privileged:
+            return 0
+        if available and not self.process.uses_privileged:
+            raise UserError(
+                f"a {self.process.kind} process makes no use of privileged values, but was asked "
+                "to: choose a model that does (`lupi models`), or uses_privileged=False."
+            )
+        return available
 
     def predictor(
         self, process: AbstractProcess, family: Family | None = None
     ) -> AbstractPredictor:
         """What predicts with a process of this model, and what is known of its family."""
         return InferringPredictor(process=process, inference=self.inference, family=family)  # pyright: ignore[reportCallIssue]
+
+
+def _can_use_privileged(given: dict[str, Any]) -> bool:
+    return "process" in given and given["process"].uses_privileged
 
 
 class Model(ModelSettings):
@@ -68,6 +98,27 @@ class Model(ModelSettings):
     colour: str
     summary: str
     """In a few words."""
+
+
+def _pair(
+    name: str, process: ProcessSettings, *, label: str, colours: tuple[str, str], summary: str
+) -> dict[str, Model]:
+    """A process without privileged information, and under its name and `-lupi` with it."""
+    return {
+        name: Model(
+            process=process,
+            uses_privileged=False,
+            label=label,
+            colour=colours[0],
+            summary=summary,
+        ),
+        f"{name}-lupi": Model(
+            process=process,
+            label=f"{label}, LUPI",
+            colour=colours[1],
+            summary=f"{name} that learns from privileged information",
+        ),
+    }
 
 
 MODELS: dict[str, Model] = {
@@ -86,10 +137,116 @@ MODELS: dict[str, Model] = {
     ),
     "cnp": Model(
         process=ConditionalProcessSettings(),
-        uses_privileged=False,
         label="CNP",
         colour="#7a6fac",
         summary="conditional neural process: no latent, no dynamics, quick",
+    ),
+    **_pair(
+        "np",
+        NeuralProcessSettings(),
+        label="NP",
+        colours=("#d9a441", "#8a5a00"),
+        summary="neural process: a latent, no dynamics",
+    ),
+    **_pair(
+        "anp",
+        AttentiveProcessSettings(),
+        label="ANP",
+        colours=("#e58fb1", "#a3195b"),
+        summary="attentive neural process: a latent, attention to the context, no dynamics",
+    ),
+    **_pair(
+        "nd2p",
+        SecondOrderProcessSettings(),
+        label="ND2P",
+        colours=("#7fbf7b", "#1b7837"),
+        summary="neural ODE process of second order: latent position and velocity",
+    ),
+    **_pair(
+        "latent-ode",
+        LatentODESettings(),
+        label="Latent ODE",
+        colours=("#9ecae1", "#2171b5"),
+        summary="latent ODE with a recurrent encoder",
+    ),
+    **_pair(
+        "latent-cde",
+        LatentODESettings(aggregator="controlled"),
+        label="Latent CDE",
+        colours=("#00dd99", "#54278f"),
+        summary="latent ODE with a neural controlled differential equation as encoder",
+    ),
+    **_pair(
+        "ode2vae",
+        BayesianODESettings(),
+        label="ODE2VAE",
+        colours=("#c7a17a", "#6b3e12"),
+        summary="second-order latent ODE with an uncertain vector field, as ODE2VAE",
+    ),
+    "lupi-concatenation": Model(
+        process=NeuralODEProcessSettings(privileged_way="concatenation"),
+        label="LUPI, concatenated",
+        colour="#dd66cc",
+        summary="lupi with privileged values beside the representation instead of a correction",
+    ),
+    "lupi-head": Model(
+        process=NeuralODEProcessSettings(privileged_way="head"),
+        label="LUPI, head",
+        colour="#00ddcc",
+        summary="nopi that learns to tell privileged values as a second task",
+    ),
+    "lupi-distillation": Model(
+        process=NeuralODEProcessSettings(privileged_way="distillation"),
+        label="LUPI, distilled",
+        colour="#778800",
+        summary="nopi that learns from a teacher who is told privileged values",
+    ),
+    "lupi-dropout": Model(
+        process=NeuralODEProcessSettings(privileged_way="dropout"),
+        label="LUPI, dropout",
+        colour="#774455",
+        summary="nopi with noise in training whose scale privileged values say",
+    ),
+    "lupi-dropping": Model(
+        process=NeuralODEProcessSettings(privileged_way="dropping"),
+        label="LUPI, dropping",
+        colour="#9988ff",
+        summary="lupi that is told privileged values of half of the systems, at random",
+    ),
+    "lupi-npml": Model(
+        process=NeuralODEProcessSettings(),
+        objective=MaximumLikelihood(),
+        label="LUPI, NPML",
+        colour="#445544",
+        summary="lupi that is trained for likelihood once the bound has shown what z is for",
+    ),
+    "lupi-importance": Model(
+        process=NeuralODEProcessSettings(),
+        objective=ImportanceWeighted(),
+        label="LUPI, IWAE",
+        colour="#ddbbff",
+        summary="lupi with the importance-weighted bound",
+    ),
+    "lupi-renyi": Model(
+        process=NeuralODEProcessSettings(),
+        objective=Renyi(),
+        label="LUPI, Rényi",
+        colour="#00bbff",
+        summary="lupi with Rényi's bound",
+    ),
+    "nopi-npml": Model(
+        process=NeuralODEProcessSettings(),
+        objective=MaximumLikelihood(),
+        uses_privileged=False,
+        label="NoPI, NPML",
+        colour="#559988",
+        summary="nopi that is trained for likelihood once the bound has shown what z is for",
+    ),
+    "nopi-constant": Model(
+        process=NeuralODEProcessSettings(privileged_way="constant"),
+        label="NoPI, as large",
+        colour="#ff6688",
+        summary="control: lupi with as many weights, told nothing",
     ),
 }
 

@@ -1,6 +1,6 @@
 """What holds for every process and every predictor: a new one is tested by being listed.
 
-Kinds of the package are listed by being in `KINDS`; the others are kinds still to come.
+Kinds are listed by being in `KINDS`.
 """
 
 import equinox as eqx
@@ -20,34 +20,43 @@ from lupi.prediction import predict, predict_many
 from lupi.registry import INFERENCES
 from lupi.systems import DampedOscillators
 from lupi.training import TrainingSettings, fit
-from toy_processes import AttentiveSettings, LatentSettings
 
-ALL_KINDS = KINDS | {"latent": LatentSettings, "attentive": AttentiveSettings}
+PLAIN, ALL = ", plain", ", all"
+"""Without anything, and with privileged values and marked gaps."""
 
 PROCESSES = {
-    f"{kind}, {'all' if full else 'plain'}": (kind, 2 * (full and settings.uses_privileged), full)
-    for kind, settings in ALL_KINDS.items()
-    for full in (False, True)
+    **{f"{kind}{ALL}": (kind, {}) for kind in KINDS},
+    f"neural-ode-process{PLAIN}": ("neural-ode-process", {}),
+    "latent-ode, controlled": ("latent-ode", {"aggregator": "controlled"}),
 }
-"""By name: the kind, how many privileged values it uses, and whether gaps are marked."""
+"""By name: the kind, and settings beside sizes."""
 
 TIMES = np.linspace(0.0, 1.0, 7, dtype=np.float32)
 KEY = jax.random.key(3)
 
 
 def settings_of(name: str):
-    kind, _, gaps = PROCESSES[name]
-    sizes = {"hidden_size": 8, "representation_size": 6, "marks_gaps": gaps}
-    return ALL_KINDS[kind](**sizes)
+    kind, settings = PROCESSES[name]
+    sizes = {"hidden_size": 8, "representation_size": 6, "marks_gaps": name.endswith(ALL)}
+    steps = {"solver_steps": 24, "training_solver_steps": 8}
+    known = {k: v for k, v in steps.items() if k in KINDS[kind].model_fields}
+    return KINDS[kind](**sizes, **known, **settings)
+
+
+def privileged_size_of(name: str) -> int:
+    return 2 * (name.endswith(ALL) and KINDS[PROCESSES[name][0]].uses_privileged)
 
 
 @pytest.fixture(scope="module")
 def built():
     return {
         name: build_process(
-            settings_of(name), observation_size=2, privileged_size=privileged, key=KEY
+            settings_of(name),
+            observation_size=2,
+            privileged_size=privileged_size_of(name),
+            key=KEY,
         )
-        for name, (_, privileged, _) in PROCESSES.items()
+        for name in PROCESSES
     }
 
 
@@ -67,7 +76,7 @@ def family_of(process):
         ys = np.sin(rng.uniform(2, 5, (12, 1, 1)) * ts[..., None] + np.arange(2))
         seen = Observations(ts, ys.astype(np.float32))
         tasks = Task(seen, np.zeros((12, 0), np.float32))
-        FAMILIES[id(process)] = learn_family(process, tasks)
+        FAMILIES[id(process)] = learn_family(process.without_privileged(), tasks)
     return FAMILIES[id(process)]
 
 
@@ -79,7 +88,7 @@ PREDICTORS = {
         )
         for name in PROCESSES
         for inference, kind in INFERENCES.items()
-        if name.endswith("plain") and PROCESSES[name][0] in KINDS
+        if (name.endswith(ALL) if kind.needs_family else name == f"neural-ode-process{PLAIN}")
     },
     "mean trajectory": lambda built: MeanTrajectory(
         ts=TIMES, mean=np.stack([TIMES, -TIMES], axis=1), std=np.ones((7, 2), np.float32)
@@ -99,11 +108,18 @@ SLOW = {"ideal observer", *(name for name in PREDICTORS if name.endswith("refine
 """Those that take long to compile; they have tests of their own that run always."""
 
 
-@pytest.fixture(
-    params=[
-        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in PREDICTORS
-    ]
-)
+LONG = {
+    "latent-ode, controlled",
+    *(f"{kind}{ALL}" for kind in KINDS if not kind.startswith(("neural-process", "conditional"))),
+}
+"""Those that take long to compile where more than a prediction is, such as gradients."""
+
+
+def with_marks(names, slow):
+    return [pytest.param(name, marks=[pytest.mark.slow] if name in slow else []) for name in names]
+
+
+@pytest.fixture(params=with_marks(PREDICTORS, SLOW))
 def predictor(request, built):
     return PREDICTORS[request.param](built)
 
@@ -177,6 +193,7 @@ def test_every_series_has_its_own_times(predictor, observations):
         np.testing.assert_allclose(together.means[i], alone.means, rtol=2e-4, atol=2e-5)
 
 
+@pytest.mark.parametrize("predictor", with_marks(PREDICTORS, SLOW | LONG), indirect=True)
 def test_it_works_inside_jit_vmap_and_grad(predictor, observations):
     plain = ask(predictor, observations)
 
@@ -268,11 +285,7 @@ def test_privileged_values_do_reach_the_training_code(process, observations):
 
 
 @pytest.mark.parametrize("name", PROCESSES)
-def test_a_saved_process_is_loaded_with_the_same_predictions(
-    built, name, observations, tmp_path, monkeypatch
-):
-    kind = PROCESSES[name][0]
-    monkeypatch.setitem(KINDS, kind, ALL_KINDS[kind])
+def test_a_saved_process_is_loaded_with_the_same_predictions(built, name, observations, tmp_path):
     save_process(tmp_path / "process", built[name], settings_of(name))
     loaded = load_process(tmp_path / "process")
     assert jax.tree.structure(loaded) == jax.tree.structure(built[name])
@@ -304,7 +317,7 @@ TRAINING = TrainingSettings(
 )
 
 
-@pytest.mark.parametrize("name", PROCESSES)
+@pytest.mark.parametrize("name", with_marks(PROCESSES, LONG))
 def test_it_learns(built, name, tasks):
     process = built[name]
     privileged = np.repeat(tasks.privileged, max(process.privileged_size, 1), axis=1)

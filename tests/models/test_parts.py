@@ -4,13 +4,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.special import logsumexp
 
 from lupi.models import num_parameters
 from lupi.models.initialisation import initialise
-from lupi.models.parts.aggregator import MeanLogSumExp
-from lupi.models.parts.latent_ode import LatentODE
+from lupi.models.parts.attention import CrossAttention
+from lupi.models.parts.latent_ode import LatentODE, SecondOrderODE
 from lupi.models.parts.layers import softplus
+from lupi.models.parts.uncertain_ode import UncertainLinear, UncertainODE
 
 
 def test_parameter_counts_are_the_papers(lupi, nopi):
@@ -19,27 +19,6 @@ def test_parameter_counts_are_the_papers(lupi, nopi):
     assert num_parameters(nopi) == 4724
     assert num_parameters(lupi.privileged.encoder) == 576
     assert num_parameters(lupi.privileged.mlp) == 1600
-
-
-def test_the_aggregate_is_the_mean_and_the_logsumexp_of_the_real_points():
-    values = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
-    mask = np.array([True, False, True, True, False, True])
-    expected = np.concatenate([values[mask].mean(axis=0), logsumexp(values[mask], axis=0)])
-    found = MeanLogSumExp()(jnp.array(values), jnp.array(mask))
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
-
-
-def test_no_points_at_all_aggregate_as_points_that_are_all_padding():
-    none = MeanLogSumExp()(jnp.zeros((0, 3)), np.zeros(0, bool))
-    padding = MeanLogSumExp()(jnp.ones((4, 3)), np.zeros(4, bool))
-    np.testing.assert_array_equal(none, padding)
-
-
-def test_an_empty_set_aggregates_to_zero_with_finite_gradients():
-    aggregate = lambda values: MeanLogSumExp()(values, jnp.zeros(4, dtype=bool)).sum()  # noqa: E731
-    value, gradient = jax.value_and_grad(aggregate)(jnp.ones((4, 3)))
-    assert float(value) == 0.0
-    np.testing.assert_array_equal(gradient, 0.0)
 
 
 def test_softplus_and_its_slope_are_exact_to_float32():
@@ -119,3 +98,49 @@ def test_in_training_the_latent_ode_is_solved_in_the_steps_of_training(ode):
     coarse = ode.in_training()(START, Z, times)
     np.testing.assert_allclose(coarse, ode(START, Z, times), atol=1e-3)
     assert not np.array_equal(coarse, ode(START, Z, times))
+
+
+STEPS = {"hidden_size": 8, "steps_per_unit": 32, "training_steps_per_unit": 8}
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        SecondOrderODE(2, global_latent_size=6, **STEPS),
+        UncertainODE(2, noise_size=2, **STEPS),
+    ],
+    ids=["second order", "uncertain"],
+)
+def test_the_position_of_a_second_order_ode_moves_with_its_velocity(shapes):
+    ode = initialise(shapes, gain=math.sqrt(3.0), key=jax.random.key(0))
+    start, z = jnp.array([0.5, -1.0, 0.2, 0.1]), jnp.linspace(-0.5, 0.5, 6)
+    times = np.linspace(0.0, 1.0, 201)
+    states = np.asarray(jax.jit(lambda z: ode(start, z, jnp.array(times)))(z), float)
+    slopes = np.gradient(states, times, axis=0)[1:-1]
+    np.testing.assert_allclose(slopes[:, :2], states[1:-1, 2:], atol=2e-3)
+    learnt = jax.vmap(lambda t, x: ode.vector_field(t, x, z))(times[1:-1], states[1:-1])
+    np.testing.assert_allclose(slopes[:, 2:], learnt[:, 2:], atol=2e-3)
+    assert ode.in_training().steps_per_unit == 8
+
+
+def test_an_uncertain_layer_is_a_layer_with_the_weights_of_its_noise():
+    layer = initialise(UncertainLinear(3, 4, noise_size=2), gain=1.0, key=jax.random.key(0))
+    noise, x = jnp.array([0.7, -1.2]), jnp.array([0.3, 0.1, -0.5])
+    change = layer.out_of.weight @ jnp.diag(noise)
+    weight = layer.mean.weight + change @ layer.into.weight
+    bias = layer.mean.bias + change @ layer.into.bias + layer.out_of.bias
+    np.testing.assert_allclose(layer(noise, x), weight @ x + bias, rtol=1e-5, atol=1e-6)
+
+
+def test_attention_sees_means_of_real_values_and_nothing_of_no_point():
+    shapes = CrossAttention(2, hidden_size=8)
+    attention = initialise(shapes, gain=math.sqrt(3.0), key=jax.random.key(0))
+    times, ts = jnp.linspace(0, 1, 5), jnp.array([0.2, 0.9, 0.4])
+    values = jnp.array([[1.0, -1.0], [99.0, 99.0], [3.0, 0.0]])
+    seen = attention(times, ts, values, np.array([True, False, True]))
+    assert seen.shape == (5, 4)
+    assert ((seen[:, ::2] > 1) & (seen[:, ::2] < 3)).all()
+    assert np.ptp(seen[:, 0]) > 1e-3
+    one = attention(times, ts, values, np.array([False, False, True]))
+    np.testing.assert_allclose(one, np.tile([3.0, 0.0], (5, 2)), rtol=1e-6)
+    np.testing.assert_array_equal(attention(times, ts, values, np.zeros(3, bool)), 0.0)

@@ -6,16 +6,11 @@ import pytest
 from scipy import stats
 
 from lupi.data import Split
-from lupi.distributions import Normal
-from lupi.models import AbstractProcess, Code, Sample
+from lupi.models import Sample
 from lupi.objectives import Elbo
+from toy_processes import LinearGaussian
 
 PRIVILEGED = jnp.array([0.7])
-
-
-@pytest.fixture(scope="module")
-def split(observations):
-    return Split(observations.only(jnp.arange(10) < 8), jnp.arange(10) < 4)
 
 
 def test_the_kl_term_agrees_with_a_monte_carlo_estimate(lupi, split):
@@ -64,69 +59,12 @@ def test_the_divergence_may_weigh_less(lupi, split):
     assert float(whole - tenth) == pytest.approx(0.9 * float(terms["kl"]), rel=1e-4)
 
 
-NOISE = 0.4
-
-
-class LinearGaussian(AbstractProcess):
-    """y = slopes(t) * z + noise with z ~ N(0, 1): its posterior and evidence are closed forms.
-
-    The encoder gives the exact posterior, shifted and stretched.
-    """
-
-    shift: float = eqx.field(static=True, default=0.0)
-    stretch: float = eqx.field(static=True, default=1.0)
-    observation_size: int = eqx.field(static=True, default=2)
-    privileged_size: int = eqx.field(static=True, default=0)
-
-    @staticmethod
-    def slopes(ts):
-        return jnp.stack([1 + ts, jnp.cos(3 * ts)], axis=-1)
-
-    def represent(self, observations, *, key):
-        return self.slopes(observations.ts), observations.ys
-
-    def summarise(self, points, mask, privileged, *, key):
-        slopes, ys = points
-        real = mask[:, None]
-        precision = 1 + jnp.sum(slopes**2, axis=0, where=real) / NOISE**2
-        mean = jnp.sum(slopes * ys, axis=0, where=real) / NOISE**2 / precision
-        # Of no points it is the prior, which stays what it is.
-        moved = jnp.where(mask.any(), self.shift, 0.0)
-        stretched = jnp.where(mask.any(), self.stretch, 1.0)
-        return Code(Normal(mean + moved, stretched * precision**-0.5))
-
-    def decode(self, sample, ts, *, horizon=1, key=None):
-        means = self.slopes(ts) * sample.latent
-        return Normal(means, jnp.full_like(means, NOISE))
-
-
 def mean_bound(process, split):
     """The mean bound over samples of z, and its standard error."""
     keys = jax.random.split(jax.random.key(3), 20_000)
     losses, _ = jax.vmap(lambda key: Elbo()(process, split, jnp.zeros(0), key=key))(keys)
     bounds = -np.asarray(losses, np.float64)
     return bounds.mean(), bounds.std() / np.sqrt(bounds.size)
-
-
-@pytest.fixture(scope="module")
-def without_context(split):
-    return Split(split.target, jnp.zeros(10, bool))
-
-
-@pytest.fixture(scope="module")
-def evidence(without_context):
-    """log p(y), where y is Normal with the covariance slopes slopes^T + noise, by scipy."""
-    ts, ys = (
-        np.asarray(part, np.float64)[:8]
-        for part in (without_context.target.ts, without_context.target.ys)
-    )
-    slopes = np.stack([1 + ts, np.cos(3 * ts)], axis=-1)
-    return sum(
-        stats.multivariate_normal.logpdf(
-            ys[:, j], np.zeros(8), np.outer(slopes[:, j], slopes[:, j]) + NOISE**2 * np.eye(8)
-        )
-        for j in (0, 1)
-    )
 
 
 def test_with_the_exact_posterior_the_bound_is_the_log_marginal_likelihood(

@@ -13,6 +13,7 @@ from lupi.errors import UserError
 from lupi.experiments.controls import Control
 from lupi.experiments.experiment import Experiment
 from lupi.experiments.paper import EXPERIMENTS
+from lupi.objectives import Elbo
 from lupi.presets import BEST
 from lupi.registry import MODELS, ModelSettings
 from lupi.training import TrainingSettings
@@ -87,6 +88,8 @@ def _models(changes: Mapping[str, Any] | None = None, **process: Any) -> dict[st
     models = {}
     for name, model in MODELS.items():
         values = {field: getattr(model, field) for field in fields} | dict(changes or {})
+        if model.objective != Elbo():
+            values["objective"] = model.objective
         known = {k: v for k, v in process.items() if k in type(model.process).model_fields}
         values["process"] = model.process.model_copy(update=known)
         models[name] = ModelSettings.model_validate(values)

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field, ValidationError
 from lupi.blending.out_of_fold import MOST_SEEN as MOST_ASKED
 from lupi.errors import UserError, check_name, settings_problem
 from lupi.models import ProcessSettings
+from lupi.objectives import Elbo
 from lupi.presets import PRESETS
 from lupi.registry import ModelSettings, get_model
 from lupi.training import TrainingSettings
@@ -82,7 +83,9 @@ def forecaster_settings(
     if not isinstance(train, TrainingSettings):
         train = chosen.train.model_dump() | dict(train or {})
     shared = {name: getattr(entry, name) for name in ModelSettings.model_fields}
-    shared |= {"objective": chosen.objective, "inference": chosen.inference}
+    shared |= {"inference": chosen.inference}
+    if entry.objective == Elbo():
+        shared |= {"objective": chosen.objective}
     shared |= {"members": chosen.members, "blend": chosen.blend}
     values = shared | {"model": model, "process": process, "train": train} | others
     try:

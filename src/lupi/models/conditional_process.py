@@ -4,45 +4,41 @@ from typing import ClassVar, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Bool, Float, PRNGKeyArray
 
-from lupi.data.inputs import Inputs
 from lupi.data.observations import Observations
 from lupi.distributions import AnyArray, Normal
-from lupi.models.parts.aggregator import MeanLogSumExp
+from lupi.models.parts.aggregator import AbstractAggregator
 from lupi.models.parts.decoder import Decoder
-from lupi.models.parts.observation_encoder import ObservationEncoder
+from lupi.models.parts.observation_encoder import ObservationEncoder, Points
 from lupi.models.process import AbstractProcess, Code, Sample, no_latent
-from lupi.models.settings import NetworkSettings
+from lupi.models.settings import SetSettings
 
 
 class ConditionalProcess(AbstractProcess):
     """$p(y | t, r)$ with $r$ the aggregate of the context (Garnelo et al., 2018)."""
 
     observation_encoder: ObservationEncoder
-    aggregator: MeanLogSumExp
+    aggregator: AbstractAggregator
     decoder: Decoder
     observation_size: int = eqx.field(static=True)
     privileged_size: int = eqx.field(static=True, default=0)
     input_size: int = eqx.field(static=True, default=0)  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
 
-    def represent(
-        self, observations: Observations, *, key: PRNGKeyArray | None
-    ) -> tuple[Float[Array, "time representation"], Inputs | None]:
+    def represent(self, observations: Observations, *, key: PRNGKeyArray | None) -> Points:
         """Each observation on its own; inputs are handed on to the decoder."""
-        return self.observation_encoder(observations), observations.inputs
+        return Points.of(self.observation_encoder, observations)
 
     def summarise(
         self,
-        points: tuple[Float[Array, "time representation"], Inputs | None],
+        points: Points,
         mask: Bool[AnyArray, " time"],
         privileged: Float[AnyArray, " privileged"],
         *,
         key: PRNGKeyArray | None,
     ) -> Code:
         """The aggregate of the real points."""
-        representations, inputs = points
-        return Code(no_latent(), (self.aggregator(representations, mask), inputs))
+        return Code(no_latent(), (points.aggregate(self.aggregator, mask), points.inputs))
 
     def decode(
         self,
@@ -58,7 +54,7 @@ class ConditionalProcess(AbstractProcess):
         return self.decoder(jnp.asarray(ts)[:, None], aggregate, *known)
 
 
-class ConditionalProcessSettings(NetworkSettings):
+class ConditionalProcessSettings(SetSettings):
     """A conditional neural process: quick, without a latent and without dynamics."""
 
     kind: Literal["conditional-process"] = "conditional-process"
@@ -69,7 +65,7 @@ class ConditionalProcessSettings(NetworkSettings):
     ) -> ConditionalProcess:
         """The process for data of these sizes."""
         common = {"hidden_size": self.hidden_size}
-        aggregate_size = MeanLogSumExp.size(self.representation_size)
+        aggregator = self.make_aggregator()
         return ConditionalProcess(
             observation_encoder=ObservationEncoder(
                 observation_size,
@@ -78,9 +74,9 @@ class ConditionalProcessSettings(NetworkSettings):
                 marks_gaps=self.marks_gaps,
                 input_size=input_size,
             ),
-            aggregator=MeanLogSumExp(),
+            aggregator=aggregator,
             decoder=Decoder(
-                1 + aggregate_size + input_size,
+                1 + aggregator.aggregate_size + input_size,
                 observation_size,
                 **common,
                 min_scale=self.min_observation_scale,

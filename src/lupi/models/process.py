@@ -1,8 +1,8 @@
 """What is trained: an encoder to a code, and a decoder of its samples."""
 
 import abc
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -38,6 +38,17 @@ class Sample(eqx.Module):
 
     latent: Float[AnyArray, " latent"]
     deterministic: PyTree[AnyArray] = ()
+
+
+class Lesson(NamedTuple):
+    """What training learns one system from."""
+
+    target: Code
+    r"""$q(z | T, \pi)$, with whatever use is made of privileged values."""
+    context: Code
+    """$q'(z | C)$: what the target's is compared with, and whose deterministic part is decoded."""
+    costs: dict[str, Float[Array, ""]]
+    """What is to be made small beside any objective, by name: mostly nothing."""
 
 
 def no_latent() -> Normal:
@@ -136,14 +147,32 @@ class AbstractProcess(AbstractPredictor):
 
         As `encode` gives them, but each point is represented once for both.
         """
-        points = self.represent(split.target, key=key)
-        masks = jnp.stack([split.target.mask, split.context.mask])
         known = privileged[: self.privileged_size]
-        values = jnp.stack([known, jnp.full_like(known, jnp.nan)])
-        both = jax.vmap(lambda mask, value: self.summarise(points, mask, value, key=key))(
-            masks, values
+        sets = [(split.target.mask, known), (split.context.mask, jnp.full_like(known, jnp.nan))]
+        target, context = self.encode_sets(split.target, sets, key=key)
+        return target, context
+
+    def encode_sets(
+        self,
+        observations: Observations,
+        sets: Sequence[tuple[Bool[AnyArray, " time"], Float[AnyArray, " privileged"]]],
+        *,
+        key: PRNGKeyArray | None = None,
+    ) -> list[Code]:
+        """The codes of several sets of the same points, each by its mask and privileged values."""
+        points = self.represent(observations, key=key)
+        masks, values = (jnp.stack(parts) for parts in zip(*sets, strict=True))
+        keys = None if key is None else jax.random.split(key, len(sets))
+        codes = jax.vmap(lambda *one: self.summarise(points, *one[:2], key=one[2]))(
+            masks, values, keys
         )
-        return tuple(jax.tree.map(lambda leaf, i=i: leaf[i], both) for i in (0, 1))  # pyright: ignore[reportReturnType]
+        return [jax.tree.map(lambda leaf, i=i: leaf[i], codes) for i in range(len(sets))]
+
+    def lesson(
+        self, split: Split, privileged: Float[AnyArray, " privileged"], *, key: PRNGKeyArray
+    ) -> Lesson:
+        """What an objective learns from: both codes of a split, and what else has a cost."""
+        return Lesson(*self.encode_split(split, privileged, key=key), costs={})
 
     def predict(
         self,
@@ -214,16 +243,33 @@ class TrainingForm(eqx.Module):
 
 
 class AbstractPrivilegedPart(eqx.Module):
-    """How privileged values correct the summary of a set of points: a field of a process."""
+    """A way to use privileged values: a field of a process, taken off for predictions."""
 
     privileged_size: eqx.AbstractVar[int]
     """How many values it takes."""
+    tells_context: ClassVar[bool] = False
+    """Whether they are told to the context's code too, in training."""
 
     @abc.abstractmethod
     def __call__(
-        self, summary: Float[Array, " summary"], privileged: Float[AnyArray, " privileged"]
+        self,
+        summary: Float[Array, " summary"],
+        privileged: Float[AnyArray, " privileged"],
+        *,
+        key: PRNGKeyArray | None,
     ) -> Float[Array, " summary"]:
-        """The summary, corrected by what is known; NaN is not known, and if all are it stays."""
+        """The summary of a set of points with what is known; NaN is not known, and if all are it
+        stays as it is."""
+
+    def costs(
+        self, context: Code, untold: Code, privileged: Float[AnyArray, " privileged"]
+    ) -> dict[str, Float[Array, ""]]:
+        """What training makes small beside its objective, by name.
+
+        Of the context's code, as training has it and as a prediction will: the same, unless the
+        context is told.
+        """
+        return {}
 
 
 def map_samples(decode: Callable[[Array], Normal], latents: Float[AnyArray, "sample latent"]):

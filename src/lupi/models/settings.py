@@ -2,17 +2,38 @@
 
 import abc
 import math
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from jaxtyping import PRNGKeyArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from lupi.errors import UserError
 from lupi.models.initialisation import initialise
+from lupi.models.parts.aggregator import (
+    AbstractAggregator,
+    AttentionAggregator,
+    BayesianAggregator,
+    Pool,
+)
+from lupi.models.parts.readers import ControlledReader, RecurrentReader
 from lupi.models.process import AbstractProcess
 
 Size = Annotated[int, Field(ge=1, le=2**14)]
 """Bounded, so that a file cannot ask for a network that no memory holds."""
+
+
+Aggregator = Literal[
+    "mean",
+    "logsumexp",
+    "max",
+    "mean-logsumexp",
+    "mean-max",
+    "bayesian",
+    "attention",
+    "recurrent",
+    "controlled",
+]
+"""How one vector is made of many representations."""
 
 
 class ProcessSettings(BaseModel):
@@ -51,6 +72,28 @@ class NetworkSettings(ProcessSettings):
     """Whether missing values are marked; without it observations must have no gaps."""
     min_observation_scale: float = Field(default=0.1, ge=0, lt=1)
     """The least noise a prediction allows for, in standard deviations of the data."""
+
+
+class SetSettings(NetworkSettings):
+    """What kinds of process have in common that make one vector of a set of observations."""
+
+    aggregator: Aggregator = "mean-logsumexp"
+    """How one vector is made of many representations (docs/models.md)."""
+
+    def make_aggregator(self) -> AbstractAggregator:
+        """The aggregator of that name, with shapes in the place of weights."""
+        size = self.representation_size
+        match self.aggregator:
+            case "bayesian":
+                return BayesianAggregator(size)
+            case "attention":
+                return AttentionAggregator(size)
+            case "recurrent":
+                return RecurrentReader(size)
+            case "controlled":
+                return ControlledReader(size, hidden_size=self.hidden_size)
+            case pool:
+                return Pool(pool, size)
 
 
 def build_process(

@@ -7,6 +7,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from lupi.data import Split
 from lupi.distributions import AnyArray, kl_divergence
 from lupi.models import AbstractProcess, Sample
+from lupi.objectives.likelihood import log_likelihood
 from lupi.objectives.objective import AbstractObjective, Terms
 
 
@@ -36,12 +37,9 @@ class Elbo(AbstractObjective):
         key: PRNGKeyArray,
     ) -> tuple[Float[Array, ""], Terms]:
         """The loss (the negative bound) of one task, and the terms it is made of."""
-        target, context = process.encode_split(split, privileged, key=key)
+        target, context, costs = process.lesson(split, privileged, key=key)
         sample = Sample(target.latent.sample(key), context.deterministic)
-        # Padding may hold any time, and a solver goes as far as the last one it is given.
-        ts = jnp.where(split.target.mask, split.target.ts, 0.0)
-        decoded = process.decode(sample, ts, key=key)
-        log_densities = decoded.log_prob(split.target.ys)
-        log_likelihood = jnp.sum(log_densities, where=split.target.known)
+        likelihood = log_likelihood(process, sample, split, key=key)
         kl = jnp.sum(kl_divergence(target.latent, context.latent))
-        return self.kl_weight * kl - log_likelihood, {"log_likelihood": log_likelihood, "kl": kl}
+        loss = self.kl_weight * kl - likelihood + sum(costs.values())
+        return loss, {"log_likelihood": likelihood, "kl": kl} | costs

@@ -25,3 +25,7 @@ class AbstractObjective(eqx.Module):
         key: PRNGKeyArray,
     ) -> tuple[Float[Array, ""], Terms]:
         """The loss of one task, and the terms it is made of, to be shown beside it."""
+
+    def at(self, share: float) -> "AbstractObjective":
+        """What it is after this share of training, from 0 to 1: itself, unless it changes."""
+        return self

@@ -181,8 +181,8 @@ def train_epochs(
     """The states of training after each epoch, of which `fit_together` takes the last.
 
     Given one of them as `state`, it goes on from there, bit for bit. Validation has the same
-    objective, unless there is another to `judge` by. As one, the processes have their best epoch
-    in common: the one of the lowest mean of their validation losses.
+    objective, as it is in the end, unless there is another to `judge` by. As one, the processes
+    have their best epoch in common: the one of the lowest mean of their validation losses.
     """
     num_tasks = len(training[0])
     if settings.batch_size > num_tasks:
@@ -195,7 +195,7 @@ def train_epochs(
             _check_tasks(process, tasks, name)
     _, structure = eqx.partition(_stack(processes), _is_array)
     num_epochs, num_steps = settings.num_epochs(num_tasks), num_tasks // settings.batch_size
-    loop = _Loop(structure, objective, judge or objective, settings, num_tasks)
+    loop = _Loop(structure, objective, judge or _at(objective, 1.0), settings, num_tasks)
     brief = num_steps * num_epochs * settings.batch_size < WORTH_OPTIMISING
     run_steps, validate = compiled(_run_steps, brief=brief), compiled(_validate, brief=brief)
     draw_order = compiled(_draw_order, brief=True)
@@ -214,11 +214,12 @@ def train_epochs(
         weights, optimiser = state.weights, state.optimiser
         order, task_keys = jax.device_get(draw_order(key_data, np.array(epoch), num_tasks))
         terms, rngs = [], generators(epoch)
+        present = loop._replace(objective=_at(objective, (epoch - 1) / num_epochs))
         for start, stop in _chunks(num_steps, max(1, TASKS_AT_ONCE // settings.batch_size)):
             now = np.s_[:, start * settings.batch_size : stop * settings.batch_size]
             tasks = _take(training, order[now], settings, rngs)
             weights, optimiser, some_terms = run_steps(
-                loop, weights, optimiser, tasks, task_keys[now]
+                present, weights, optimiser, tasks, task_keys[now]
             )
             terms.append(jax.device_get(some_terms))
         steps = jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), *terms)
@@ -240,6 +241,11 @@ def train_epochs(
             best = Best(*_choose(improved, jax.device_get(best[:2]), now), latest=losses)
         state = TrainingState(weights, optimiser, best, histories)
         yield state
+
+
+def _at(objective: AbstractObjective | Callable, share: float) -> AbstractObjective | Callable:
+    """An objective after this share of training; a plain function is always the same."""
+    return objective.at(share) if isinstance(objective, AbstractObjective) else objective
 
 
 def is_better(

@@ -1,12 +1,35 @@
 """Part 1: observations to representations."""
 
+from collections.abc import Callable
+
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
+from lupi.data.inputs import Inputs
 from lupi.data.observations import Observations
+from lupi.distributions import AnyArray
 from lupi.errors import UserError
 from lupi.models.parts.layers import MLP
+
+
+class Points(eqx.Module):
+    """What a process knows of points before it knows which of them are in a set."""
+
+    representations: Float[AnyArray, "time representation"]
+    ts: Float[AnyArray, " time"]
+    inputs: Inputs | None
+
+    @classmethod
+    def of(cls, encoder: Callable, observations: Observations) -> "Points":
+        """Each represented by the encoder."""
+        return cls(encoder(observations), observations.ts, observations.inputs)  # pyright: ignore[reportCallIssue]
+
+    def aggregate(
+        self, aggregator: Callable, mask: Bool[AnyArray, " time"]
+    ) -> Float[Array, " aggregate"]:
+        """One vector of those that `mask` calls real."""
+        return aggregator(self.representations, mask, self.ts)
 
 
 class ObservationEncoder(eqx.Module):

@@ -1,12 +1,25 @@
 """Parts 3 and 4: privileged information, and the representation that it corrects."""
 
+from typing import NamedTuple
+
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from lupi.distributions import AnyArray
 from lupi.models.parts.layers import MLP
 from lupi.models.process import AbstractPrivilegedPart
+
+
+class Sizes(NamedTuple):
+    """What a part for privileged values is built from."""
+
+    privileged: int
+    aggregate: int
+    latent: int
+    hidden: int
+    representation: int
+    marks_gaps: bool
 
 
 class PrivilegedEncoder(eqx.Module):
@@ -19,18 +32,10 @@ class PrivilegedEncoder(eqx.Module):
     mlp: MLP
     marks_gaps: bool = eqx.field(static=True)
 
-    def __init__(
-        self,
-        privileged_size: int,
-        *,
-        hidden_size: int,
-        representation_size: int,
-        marks_gaps: bool,
-    ):
-        inputs = privileged_size * (2 if marks_gaps else 1)
-        sizes = (inputs, hidden_size, hidden_size, representation_size)
-        self.mlp = MLP(sizes)
-        self.marks_gaps = marks_gaps
+    def __init__(self, sizes: Sizes):
+        inputs = sizes.privileged * (2 if sizes.marks_gaps else 1)
+        self.mlp = MLP((inputs, sizes.hidden, sizes.hidden, sizes.representation))
+        self.marks_gaps = sizes.marks_gaps
 
     def __call__(
         self, privileged: Float[AnyArray, " privileged"]
@@ -50,27 +55,18 @@ class ResidualCorrection(AbstractPrivilegedPart):
     encoder: PrivilegedEncoder
     mlp: MLP
 
-    def __init__(
-        self,
-        privileged_size: int,
-        aggregate_size: int,
-        *,
-        hidden_size: int,
-        representation_size: int,
-        marks_gaps: bool,
-    ):
-        self.privileged_size = privileged_size
-        self.encoder = PrivilegedEncoder(
-            privileged_size,
-            hidden_size=hidden_size,
-            representation_size=representation_size,
-            marks_gaps=marks_gaps,
-        )
-        sizes = (aggregate_size + representation_size, hidden_size, hidden_size, aggregate_size)
-        self.mlp = MLP(sizes)
+    def __init__(self, sizes: Sizes):
+        self.privileged_size = sizes.privileged
+        self.encoder = PrivilegedEncoder(sizes)
+        together = sizes.aggregate + sizes.representation
+        self.mlp = MLP((together, sizes.hidden, sizes.hidden, sizes.aggregate))
 
     def __call__(
-        self, summary: Float[Array, " aggregate"], privileged: Float[AnyArray, " privileged"]
+        self,
+        summary: Float[Array, " aggregate"],
+        privileged: Float[AnyArray, " privileged"],
+        *,
+        key: PRNGKeyArray | None,
     ) -> Float[Array, " aggregate"]:
         corrected = summary + self.mlp(summary, self.encoder(privileged))
         return jnp.where(jnp.isnan(privileged).all(), summary, corrected)
