@@ -146,7 +146,6 @@ PARTS = {
     "AttentionAggregator",
     "BayesianAggregator",
     "Concatenation",
-    "ConstantCorrection",
     "ControlledReader",
     "CrossAttention",
     "Decoder",

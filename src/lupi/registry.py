@@ -242,12 +242,6 @@ MODELS: dict[str, Model] = {
         colour="#559988",
         summary="nopi that is trained for likelihood once the bound has shown what z is for",
     ),
-    "nopi-constant": Model(
-        process=NeuralODEProcessSettings(privileged_way="constant"),
-        label="NoPI, as large",
-        colour="#ff6688",
-        summary="control: lupi with as many weights, told nothing",
-    ),
 }
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lupi.data import Split
-from lupi.models import NeuralProcessSettings, build_process, num_parameters
+from lupi.models import NeuralProcessSettings, build_process
 from lupi.models.parts.privileged_ways import WAYS
 from lupi.objectives import Elbo
 
@@ -84,7 +84,6 @@ TOLD = {
     "head": [False, False],
     "distillation": [True, True],
     "dropout": [True, True],
-    "constant": [False, False],
 }
 """Whether the codes of target and context are told in training; dropping is at random."""
 
@@ -146,10 +145,3 @@ def test_values_are_dropped_of_half_of_the_systems():
     kept = np.abs(found - summary).max(axis=1) > 1e-6
     assert kept.mean() == pytest.approx(0.5, abs=0.05)
     np.testing.assert_allclose(found[kept][0], part(summary, KNOWN, key=None), rtol=1e-5)
-
-
-def test_the_control_has_as_many_weights_and_is_told_nothing(split):
-    lupi, control = BUILT["residual"], BUILT["constant"]
-    assert num_parameters(control) == num_parameters(lupi) > num_parameters(PLAIN)
-    target = lesson(control, split, KNOWN).target.latent.loc
-    assert np.abs(target - encode(PLAIN, split.target)).max() > 1e-3

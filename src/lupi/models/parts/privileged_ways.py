@@ -148,26 +148,7 @@ class RandomDropping(ResidualCorrection):
         return super().__call__(summary, privileged, key=key)
 
 
-class ConstantCorrection(ResidualCorrection):
-    """The paper's correction, told nothing: as many weights in training, and no information.
-
-    What it gains over a process without such a part is not privileged information.
-    """
-
-    def __call__(
-        self,
-        summary: Float[Array, " aggregate"],
-        privileged: Float[AnyArray, " privileged"],
-        *,
-        key: PRNGKeyArray | None,
-    ) -> Float[Array, " aggregate"]:
-        nothing = jnp.where(jnp.isnan(privileged).all(), jnp.nan, jnp.zeros_like(privileged))
-        return super().__call__(summary, nothing, key=key)
-
-
-Way = Literal[
-    "residual", "concatenation", "head", "distillation", "dropout", "dropping", "constant"
-]
+Way = Literal["residual", "concatenation", "head", "distillation", "dropout", "dropping"]
 
 WAYS: dict[Way, Callable[..., AbstractPrivilegedPart]] = {
     "residual": ResidualCorrection,
@@ -176,6 +157,5 @@ WAYS: dict[Way, Callable[..., AbstractPrivilegedPart]] = {
     "distillation": Distillation,
     "dropout": HeteroscedasticDropout,
     "dropping": RandomDropping,
-    "constant": ConstantCorrection,
 }
-"""Every way to use privileged values, by name, each made of `Sizes`; the last is a control."""
+"""Every way to use privileged values, by name, each made of `Sizes`."""
