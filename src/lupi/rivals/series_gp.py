@@ -10,9 +10,9 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from lupi.data.observations import Observations, Task
 from lupi.distributions import AnyArray, Normal
 from lupi.models import AbstractPredictor, Prediction
+from lupi.plain.marginal import log_density
 from lupi.plain.posterior import FAR, GRID, LEAST_VARIANCE, draw_functions, process_of
 from lupi.rivals.kernels import CENTRES, KERNELS, LEAST_NOISE, STARTS, USED, WIDTHS, kernel_of
-from lupi.rivals.marginal import log_density
 from lupi.rivals.units import Units
 
 MOST_POINTS = 32
