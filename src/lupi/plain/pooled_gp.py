@@ -42,7 +42,7 @@ class PooledGP(AbstractPredictor):
 
         mean = MeanTrajectory.of(tasks)
         ts, residuals, known = _some_points(tasks, mean)
-        value_and_slope = compiled(_value_and_slope, brief=True)
+        value_and_slope = compiled(_value_and_slope, brief=False)
         found = []
         for j in range(residuals.shape[-1]):
             data = (ts, residuals[..., j], known[..., j])
