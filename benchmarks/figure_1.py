@@ -35,7 +35,7 @@ FEW = 5
 """Points of another system."""
 
 
-def measure_figure_1(process: str = "cnp") -> dict:
+def measure_figure_1(process: str = "np") -> dict:
     """Draw the figure, and give the numbers that stand in it."""
     data = {name: _data(name) for name in (LATER, OTHER)}
     processes = {name: _trained(process, data[name], name) for name in data}
