@@ -3,6 +3,7 @@
 import gc
 import os
 import sys
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -46,6 +47,21 @@ def pytest_collection_modifyitems(items):
 def pytest_collection_finish():
     """What is imported by now stays: the collector of garbage need not look at it again."""
     gc.freeze()
+
+
+MOST_MAPS = 30_000
+"""Of memory that a process has mapped. Linux gives it 65,530, every compiled program takes some,
+and without one left the compiler crashes."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def room_for_programs():
+    """What was compiled is forgotten after a file, once there is much of it."""
+    yield
+    maps = Path("/proc/self/maps")
+    if maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
+        jax.clear_caches()
+        gc.collect()
 
 
 @pytest.fixture
