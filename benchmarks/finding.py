@@ -192,26 +192,22 @@ def _caught(predictor, experiment: str, test: Task) -> dict[str, float]:
 
 
 def _looking(predictor, test: Task) -> dict[str, list[float]]:
-    """The error after each of four observations, the first of them at random: the others where they
-    tell most, at random, and evenly spread."""
+    """The error after each of four observations: where they tell most, the first of them before
+    anything is known; at random; and evenly spread."""
     seen = test.observations
     rng = np.random.default_rng(0)
     number, length = seen.ts.shape
-    first = rng.integers(length, size=(number, 1))
-    ways = {"best": first, "random": first}
+    best = np.zeros((number, 0), int)
+    random = np.argsort(rng.random((number, length)), axis=1)
     errors: dict[str, list[float]] = {"best": [], "random": [], "even": []}
-    for step in range(4):
+    for step in range(1, 5):
+        prediction = _predict(predictor, _taken(seen, best), seen.ts)
+        mixtures = NormalMixture(prediction.means, prediction.scales)
+        gains = [information_gain(_one_of(mixtures, i)) for i in range(number)]
+        best = np.concatenate([best, np.argmax(gains, axis=1)[:, None]], axis=1)
+        even = np.linspace(0, length - 1, step + 2)[1:-1].round().astype(int)
+        ways = {"best": best, "random": random[:, :step], "even": np.tile(even, (number, 1))}
         for name, chosen in ways.items():
             prediction = _predict(predictor, _taken(seen, chosen), seen.ts)
             errors[name].append(float(np.mean((prediction.mean - seen.ys) ** 2)))
-            if name == "best":
-                mixtures = NormalMixture(prediction.means, prediction.scales)
-                gains = [information_gain(_one_of(mixtures, i)) for i in range(number)]
-                following = np.argmax(gains, axis=1)[:, None]
-            else:
-                following = rng.integers(length, size=(number, 1))
-            ways[name] = np.concatenate([chosen, following], axis=1)
-        even = np.linspace(0, length - 1, step + 3)[1:-1].round().astype(int)
-        prediction = _predict(predictor, _taken(seen, np.tile(even, (number, 1))), seen.ts)
-        errors["even"].append(float(np.mean((prediction.mean - seen.ys) ** 2)))
     return errors

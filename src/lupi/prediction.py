@@ -1,8 +1,9 @@
 """From a few observations to a distribution over the whole trajectory, of one system or many."""
 
 import math
-import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import jax
@@ -12,6 +13,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Float, Key, PRNGKeyArray
 
 from lupi._machinery.compilation import compiled, is_traced, padded_size
+from lupi._machinery.environment import num_threads
 from lupi.data import Observations, Task
 from lupi.distributions import AnyArray
 from lupi.errors import UserError, check_whole
@@ -25,22 +27,17 @@ SERIES_AT_ONCE = (2, 16)
 are taken in several calls. A program for 1 would be another one, whose results differ in their last
 bits."""
 
-MANY_AT_ONCE = (2, 128, 512)
-"""The same for `predict_many`, where all the systems are there from the beginning. To join the
-results of several calls takes a twentieth as long as predicting, so most need only one."""
+MANY_AT_ONCE = (2, 128)
+"""The same for `predict_many`, where all the systems are there from the beginning."""
 
 SIDE_BY_SIDE = 8
 """Series that are computed together where rounding may depend on it: a fifth sooner each."""
 
 NUMBERS_AT_ONCE = 2**25
-"""Of what one call computes, at most, unless a single series has more."""
+"""Of what is computed at a time, at most, unless a single series has more."""
 
 WORTH_OPTIMISING = 4_000
 """Trajectories from which on predicting is compiled to run fast, not to be ready soon."""
-
-_TURN = threading.RLock()
-"""Of whoever predicts: two calls at a time, on threads, have been seen to wait for each other for
-ever, somewhere in XLA."""
 
 
 def predict(
@@ -205,9 +202,10 @@ def _each(
     *,
     brief: bool | None = None,
 ) -> Iterator[Part]:
-    """A function of each series, as many of them in one compiled call as memory allows.
+    """A function of each series, some of them in one compiled call, and a call on each core.
 
-    `sizes`: samples, horizon, and how many series are computed side by side.
+    `sizes`: samples, horizon, and how many series are computed side by side. What is compiled, and
+    with it the last bit of each result, does not depend on the number of cores.
     """
     *parts, times, keys = arguments
     number, num_times = times.shape
@@ -225,15 +223,38 @@ def _each(
     arrays = (*jax.tree.map(np.asarray, (*parts, times)), key_data)
 
     def part(start: int, count: int) -> Part:
-        some = jax.tree.map(lambda leaf: _filled(leaf[start : start + at_once], at_once), arrays)
+        some = jax.tree.map(lambda leaf: _filled(leaf[start : start + count], at_once), arrays)
         turns = np.array(math.ceil(count / sizes[2]), np.int32)
-        with _TURN:
-            results = run(function, predictor, some, sizes, turns)
-            found = jax.tree.map(lambda leaf: np.asarray(leaf)[:count], results)
+        results = run(function, predictor, some, sizes, turns)
+        found = jax.tree.map(lambda leaf: np.asarray(leaf)[:count], results)
         return Part(some[-2][:count], *found)
 
-    for start in range(0, number, at_once):
-        yield part(start, min(at_once, number - start))
+    threads = max(1, min(num_threads(), NUMBERS_AT_ONCE // (at_once * numbers_of_one)))
+    # Even shares for all threads, of whole turns.
+    share = sizes[2] * math.ceil(number / (threads * sizes[2]))
+    length = max(1, min(at_once, share))
+    return _in_order(
+        part, [(i, min(length, number - i)) for i in range(0, number, length)], threads
+    )
+
+
+def _in_order(part: Callable[[int, int], Part], places: list[tuple[int, int]], threads: int):
+    """Parts of series, computed on so many threads, and given in their order.
+
+    No more are begun than are soon asked for.
+    """
+    if threads == 1 or len(places) == 1:
+        yield from (part(*place) for place in places)
+        return
+    part(0, 0)  # compiles what is not compiled yet, which each thread would do for itself
+    with ThreadPoolExecutor(threads) as pool:
+        under_way: deque[Future[Part]] = deque()
+        for place in places:
+            under_way.append(pool.submit(part, *place))
+            if len(under_way) > threads:
+                yield under_way.popleft().result()
+        while under_way:
+            yield under_way.popleft().result()
 
 
 def _joined(parts: Iterable[Part]) -> Prediction:

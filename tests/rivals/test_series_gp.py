@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared
 from tinygp.kernels import quasisep
 
 from lupi.plain.posterior import GRID as FINE
-from lupi.plain.posterior import draw_functions, process_of
+from lupi.plain.posterior import draw_functions, observed_covariance
 from lupi.rivals.kernels import CENTRES, KERNELS, LEAST_NOISE, USED, WIDTHS, kernel_of
 from lupi.rivals.series_gp import MOST_POINTS, choose, negative_log_posterior
 
@@ -36,9 +36,10 @@ def others(name: str):
 
 @eqx.filter_jit
 def functions(kind, logs, noise, ts, ys, known, times):
-    process = process_of(kernel_of(kind, logs), noise**2, ts, known)
+    kernel = kernel_of(kind, logs)
+    covariance = observed_covariance(kernel, noise**2, ts, known)
     normals = jax.random.normal(jax.random.key(0), (64, FINE))
-    return draw_functions(process, ys, times, normals, horizon=1)
+    return draw_functions(kernel, covariance, ts, ys, times, normals, horizon=1)
 
 
 def single(*arrays):

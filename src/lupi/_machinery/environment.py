@@ -50,6 +50,18 @@ def worker_environment(environment: Mapping[str, str] = os.environ) -> dict[str,
     return chosen
 
 
+def num_threads(environment: Mapping[str, str] = os.environ) -> int:
+    """How many calls this process may compute side by side: one for each of its cores, or as many
+    as XLA is told that there are."""
+    told = environment.get("NPROC", "")
+    if told.isdecimal() and int(told):
+        return int(told)
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
+
+
 def kept_compiled(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """What lets a process find again what another has compiled, and keep what it compiles."""
     cache = environment.get("JAX_COMPILATION_CACHE_DIR", _cache_folder(environment))

@@ -144,7 +144,7 @@ def _read(observations: Any, starts: Any, trained: Trained) -> tuple[SeriesTable
         there = isinstance(starts, str) or said in names
         table = read_series(
             observations,
-            series=_series_column(observations, columns.series),
+            series=_series_column(names, columns.series),
             time=columns.time,
             observed=columns.observed,
             known=[name for name in columns.known if name in names],
@@ -214,9 +214,8 @@ def _in_trained_units(table: SeriesTable, columns: Columns) -> SeriesTable:
     return replace(table, columns=table.columns.model_copy(update=same))
 
 
-def _series_column(observations: Any, series: str | None) -> str | None:
+def _series_column(names: list[str], series: str | None) -> str | None:
     """The series column, or nothing where the observations are of one series and have none."""
-    names = column_names(observations)
     if series is None or series in names:
         return series
     close = difflib.get_close_matches(series.casefold(), [n.casefold() for n in names], cutoff=0.7)

@@ -124,15 +124,15 @@ def decode_with_grid(
     horizon: int,
 ) -> list[Normal]:
     """What samples of z decode to at several sets of times, and last on the grid of the family,
-    under its reference inputs where there are inputs."""
-    if family.response is None:
-        parts = [*parts, family.grid]
-        return decode_samples(process, latents, deterministic, parts, horizon=horizon)
+    under its reference inputs where there are inputs; on none of it where nothing reads it."""
+    grid = family.grid if family.reader is not None else family.grid[:0]
+    if family.response is None or family.reader is None:
+        return decode_samples(process, latents, deterministic, [*parts, grid], horizon=horizon)
     shift = family.given(context.inputs).centre - family.centre
     reference = at_reference(process, family, context)
     return [
         *decode_samples(process, latents, deterministic, parts, horizon=horizon),
-        *decode_samples(process, latents - shift, reference, [family.grid], horizon=1),
+        *decode_samples(process, latents - shift, reference, [grid], horizon=1),
     ]
 
 

@@ -35,7 +35,8 @@ class GaussianMixture(eqx.Module):
 
     def log_densities(self, x: Float[AnyArray, " dimension"]) -> Float[Array, " component"]:
         """Of each Gaussian at x, its weight included."""
-        distances = jnp.einsum("kij,kj->ki", self.inverses, x - self.means)
+        # Sums instead of a product: one for each Gaussian would be as many calls of a library.
+        distances = jnp.sum(self.inverses * (x - self.means)[:, None], axis=-1)
         log_volumes = jnp.sum(jnp.log(jnp.diagonal(self.factors, axis1=1, axis2=2)), axis=1)
         constant = 0.5 * x.size * math.log(2 * math.pi)
         return self.log_weights - 0.5 * jnp.sum(distances**2, axis=1) - log_volumes - constant
@@ -50,7 +51,7 @@ class GaussianMixture(eqx.Module):
         chosen = systematic(self.log_weights, number, pick_key)
         noise = jax.random.normal(noise_key, (number, self.means.shape[1]))
         means, factors = jnp.asarray(self.means), jnp.asarray(self.factors)
-        return means[chosen] + jnp.einsum("sij,sj->si", factors[chosen], noise)
+        return means[chosen] + jnp.sum(factors[chosen] * noise[:, None], axis=-1)
 
 
 def systematic(

@@ -16,8 +16,9 @@ LENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 NOISES = tuple(10.0 ** np.arange(-5, 1.5, 0.5))
 """Variances of what a trajectory does not tell, of a value of variance 1: the candidates."""
 
-NEGLIGIBLE = 1e-8
-"""Share of the variance of trajectories below which a direction says nothing."""
+NEGLIGIBLE, MOST_AXES = 1e-8, 16
+"""Share of the variance of trajectories below which a direction says nothing; and how many are
+looked at, of those that say most."""
 
 
 class Reader(eqx.Module):
@@ -54,7 +55,7 @@ def fit_reader(
     centre = features.mean(axis=0)
     _, sizes, rotated = np.linalg.svd(features - centre, full_matrices=False)
     telling = sizes**2 > NEGLIGIBLE * np.sum(sizes**2)
-    axes = rotated[telling].T
+    axes = rotated[telling][:MOST_AXES].T
     inputs = (features - centre) @ axes
     distances = ((inputs[:, None] - inputs) ** 2).sum(axis=-1)
     median = np.median(distances[np.triu_indices(len(inputs), 1)]) if len(inputs) > 1 else 1.0

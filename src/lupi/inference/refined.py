@@ -44,7 +44,7 @@ standard deviations, up to which members are counted to a place that was found."
 ALIKE = 0.2
 """Members that are no farther apart, in coordinates of unit scale, lead to the same place."""
 
-LEAST_DRAWS = 64
+LEAST_DRAWS = 32
 """From which samples are chosen, however few."""
 
 
@@ -240,13 +240,15 @@ def _surface(problem: _Problem, place: Float[Array, " active"]) -> _Optimum:
     prior = family.prior
     logs = prior.log_densities(place)
     shares = jax.nn.softmax(logs)
-    precisions = jnp.einsum("kij,kil->kjl", prior.inverses, prior.inverses)
-    pulls = jnp.einsum("kij,kj->ki", precisions, place - prior.means)
+    # All Gaussians' precisions at once, each by its share: of factors side by side.
+    factors = jnp.reshape(jnp.sqrt(shares)[:, None, None] * prior.inverses, (-1, place.size))
+    apart = jnp.sum(prior.inverses * (place - prior.means)[:, None], axis=-1)
+    pulls = jnp.sum(prior.inverses * (shares[:, None] * apart)[..., None], axis=(0, 1))
     return _Optimum(
         place,
         fit - jax.nn.logsumexp(logs),
-        slope + shares @ pulls,
-        curvature + jnp.einsum("k,kij->ij", shares, precisions),
+        slope + pulls,
+        curvature + factors.T @ factors,
         jnp.sum(residual**2),
     )
 
@@ -278,7 +280,7 @@ def _search_in_rounds(
         apart = members[:, None] - starts
         tried = jnp.any(jnp.sum(apart**2, axis=-1) < ALIKE**2, axis=1)
         apart = members[:, None] - found.place
-        covered = jnp.einsum("mfi,fij,mfj->mf", apart, found.curvature, apart) < COVERED
+        covered = _squared_distances(apart, found.curvature) < COVERED
         scores = jnp.where(tried | jnp.any(covered, axis=1), -jnp.inf, scores)
         everything = jax.tree.map(lambda *parts: jnp.concatenate(parts), optima, found)
         _, lowest = jax.lax.top_k(-everything.height, KEPT)
@@ -287,6 +289,14 @@ def _search_in_rounds(
 
     begin = (_nowhere(jnp.tile(guess, (KEPT, 1))), scores, jnp.array(0))
     return jax.lax.while_loop(unfinished, search, begin)[0]
+
+
+def _squared_distances(
+    apart: Float[Array, "place optimum active"], curvatures: Float[Array, "optimum active active"]
+) -> Float[Array, "place optimum"]:
+    """In standard deviations of each optimum: by sums, as products would be many and tiny."""
+    pulled = jnp.sum(curvatures * apart[..., None, :], axis=-1)
+    return jnp.sum(pulled * apart, axis=-1)
 
 
 def far_apart(
@@ -413,7 +423,7 @@ def _proposal(family: Family, optima: _Optimum, scores) -> GaussianMixture:
     factors, inverses = jax.vmap(_covariance_factors)(optima.curvature)
     volumes = jnp.sum(jnp.log(jnp.diagonal(factors, axis1=1, axis2=2)), axis=1)
     apart = optima.place[:, None] - optima.place
-    distances = jnp.einsum("abi,bij,abj->ab", apart, optima.curvature, apart)
+    distances = _squared_distances(apart, optima.curvature)
     # Several searches that end at one place count as one.
     repeats = jnp.sum(jnp.exp(-0.5 * distances), axis=1)
     log_evidence = volumes - optima.height - jnp.log(repeats)

@@ -12,7 +12,7 @@ from lupi.data.observations import Observations, Task
 from lupi.distributions import AnyArray
 from lupi.models import AbstractPredictor, MeanTrajectory, Prediction
 from lupi.plain.marginal import log_density
-from lupi.plain.posterior import FAR, GRID, LEAST_VARIANCE, draw_functions, process_of
+from lupi.plain.posterior import GRID, draw_functions, observed_covariance
 
 MOST_SERIES, MOST_POINTS = 64, 48
 """From which the hyperparameters are learnt."""
@@ -77,20 +77,16 @@ class PooledGP(AbstractPredictor):
         normals = jax.random.normal(key, (num_samples, GRID, residuals.shape[-1]))
 
         def of_column(logs, ys, there, normals):
-            process = _process(logs, context.ts, there)
-            ys = jnp.where(there, ys, 0.0)
-            means = draw_functions(process, ys, times, normals, horizon=horizon)
+            kernel, ys = _kernel(logs), jnp.where(there, ys, 0.0)
+            covariance = observed_covariance(kernel, jnp.exp(2 * logs[3]), context.ts, there)
+            how = (kernel, covariance, context.ts, ys, times, normals)
+            means = draw_functions(*how, horizon=horizon)
             return means, jnp.broadcast_to(jnp.exp(logs[3]), means.shape)
 
         means, scales = jax.vmap(of_column, in_axes=(0, 1, 1, 2), out_axes=2)(
             jnp.asarray(self.logs), residuals, known, normals
         )
         return Prediction(times, self.mean.at(times) + means, scales, key)
-
-
-def _process(logs: Float[Array, " 4"], ts: Float[AnyArray, " time"], known):
-    """The process of one system, of which only some points were observed."""
-    return process_of(_kernel(logs), jnp.exp(2 * logs[3]), ts, known)
 
 
 def _kernel(logs: Float[Array, " 4"]):
@@ -103,8 +99,7 @@ def _kernel(logs: Float[Array, " 4"]):
 def _value_and_slope(logs, ts, residuals, known):
     def loss(logs):
         def one(ts, ys, there):
-            variances = jnp.where(there, jnp.exp(2 * logs[3]) + LEAST_VARIANCE, FAR)
-            covariance = _kernel(logs)(ts, ts) + jnp.diag(variances)
+            covariance = observed_covariance(_kernel(logs), jnp.exp(2 * logs[3]), ts, there)
             return log_density(covariance, jnp.where(there, ys, 0.0))
 
         return -jnp.sum(jax.vmap(one)(ts, residuals, known)) / jnp.sum(known)

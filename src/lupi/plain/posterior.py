@@ -7,8 +7,9 @@ from jaxtyping import Array, Bool, Float
 from lupi.distributions import AnyArray
 from lupi.models import hermite
 
-GRID = 64
-"""Times at which functions are drawn."""
+GRID = 48
+"""Times at which functions are drawn; from 64 on LAPACK factors matrices on several threads, which
+wait for each other longer than it takes."""
 
 FAR = 1e6
 """The variance of what was not observed."""
@@ -17,17 +18,18 @@ LEAST_VARIANCE = 1e-6
 """Beside the noise, for float32."""
 
 
-def process_of(kernel, variance, ts: Float[AnyArray, " point"], known: Bool[AnyArray, " point"]):
-    """A process at points, with noise of this variance on those that were observed."""
-    from tinygp import GaussianProcess
-
-    return GaussianProcess(
-        kernel, jnp.asarray(ts), diag=jnp.where(known, variance + LEAST_VARIANCE, FAR)
-    )
+def observed_covariance(
+    kernel, variance, ts: Float[AnyArray, " point"], known: Bool[AnyArray, " point"]
+) -> Float[Array, "point point"]:
+    """Of what is seen at points, with noise of this variance on those that were observed."""
+    ts = jnp.asarray(ts)
+    return kernel(ts, ts) + jnp.diag(jnp.where(known, variance + LEAST_VARIANCE, FAR))
 
 
 def draw_functions(
-    process,
+    kernel,
+    covariance: Float[Array, "point point"],
+    ts: Float[AnyArray, " point"],
     ys: Float[Array, " point"],
     times: Float[Array, " time"],
     normals: Float[Array, "draw grid"],
@@ -39,14 +41,24 @@ def draw_functions(
     They are drawn on a grid of `GRID` times, from as many Normal numbers. What was not observed is
     0 in `ys`.
     """
-    # No variance that is not its own: by default there is some on the diagonal.
-    at_times = process.condition(ys, times, diag=jnp.array(0.0)).gp
+    factor = jnp.linalg.cholesky(covariance)
+
+    def whitened(values):
+        return jax.scipy.linalg.solve_triangular(factor, values, lower=True)
+
+    # By these formulas and not by tinygp's conditioned process, which factors the covariance of
+    # all times too: that took most of the time.
     grid = jnp.linspace(0.0, float(horizon), GRID)
-    on_grid = process.condition(ys, grid, diag=jnp.array(1e-4)).gp
-    factor = jnp.linalg.cholesky(on_grid.covariance)
+    everywhere = jnp.concatenate([times, grid])
+    explained = whitened(kernel(jnp.asarray(ts), everywhere))
+    at_times, on_grid = explained[:, : len(times)], explained[:, len(times) :]
+    mean = at_times.T @ whitened(ys)
+    variance = kernel(times) - jnp.sum(at_times**2, axis=0)
+    of_grid = kernel(grid, grid) - on_grid.T @ on_grid + 1e-4 * jnp.eye(GRID)
+    factor = jnp.linalg.cholesky(of_grid)
     position = jnp.clip(times / horizon, 0.0, 1.0) * (GRID - 1)
     drawn = jax.vmap(
         lambda f: hermite(position, f[:, None], jnp.asarray(jnp.gradient(f))[:, None])[:, 0]
     )(normals @ factor.T)
     drawn = (drawn - drawn.mean(axis=0)) / (drawn.std(axis=0) + 1e-6)
-    return at_times.loc + jnp.sqrt(jnp.maximum(at_times.variance, 1e-10)) * drawn
+    return mean + jnp.sqrt(jnp.maximum(variance, 1e-10)) * drawn

@@ -11,7 +11,7 @@ from lupi.data.observations import Observations, Task
 from lupi.distributions import AnyArray, Normal
 from lupi.models import AbstractPredictor, Prediction
 from lupi.plain.marginal import log_density
-from lupi.plain.posterior import FAR, GRID, LEAST_VARIANCE, draw_functions, process_of
+from lupi.plain.posterior import GRID, draw_functions, observed_covariance
 from lupi.rivals.kernels import CENTRES, KERNELS, LEAST_NOISE, STARTS, USED, WIDTHS, kernel_of
 from lupi.rivals.units import Units
 
@@ -62,8 +62,9 @@ class SeriesGP(AbstractPredictor):
 
         def of_column(ys, there, normals):
             kind, logs = choose(context.ts, ys, there)
-            process = _process(kind, logs, context.ts, there)
-            means = draw_functions(process, ys, times, normals, horizon=horizon)
+            kernel, covariance = _seen(kind, logs, context.ts, there)
+            how = (kernel, covariance, context.ts, ys, times, normals)
+            means = draw_functions(*how, horizon=horizon)
             return means, jnp.broadcast_to(_noise(logs), means.shape)
 
         means, scales = jax.vmap(of_column, in_axes=(1, 1, 2), out_axes=2)(ys, known, normals)
@@ -105,15 +106,16 @@ def _descend(loss, kind, start):
 
 def negative_log_posterior(kind, logs, ts, ys, known) -> Float[Array, ""]:
     """The negative logarithm of the marginal likelihood of points and of the prior."""
-    variances = jnp.where(known, _noise(logs) ** 2 + LEAST_VARIANCE, FAR)
-    covariance = kernel_of(kind, logs)(ts, ts) + jnp.diag(variances)
+    _, covariance = _seen(kind, logs, ts, known)
     likelihood = log_density(covariance, jnp.asarray(ys))
     prior = Normal(jnp.asarray(CENTRES), jnp.asarray(WIDTHS)).log_prob(logs)
     return -likelihood - jnp.where(jnp.asarray(USED)[kind], prior, 0.0).sum()
 
 
-def _process(kind, logs, ts, known):
-    return process_of(kernel_of(kind, logs), _noise(logs) ** 2, ts, known)
+def _seen(kind, logs, ts, known):
+    """The kernel, and the covariance of what is seen."""
+    kernel = kernel_of(kind, logs)
+    return kernel, observed_covariance(kernel, _noise(logs) ** 2, ts, known)
 
 
 def _noise(logs):
