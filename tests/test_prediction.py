@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import lupi.prediction as prediction_module
 from lupi.data import Observations, Task
 from lupi.errors import UserError
 from lupi.models import NeuralODEProcess, Prediction
-from lupi.prediction import predict, predict_in_training, predict_many
+from lupi.prediction import predict, predict_in_parts, predict_in_training, predict_many
 
 TIMES = jnp.linspace(0, 1, 9)
 
@@ -225,6 +226,17 @@ def test_many_systems_are_predicted_as_each_is_alone(lupi, tasks):
         alone = predict(lupi, tasks[i].observations, TIMES, num_samples=4, key=keys[i])
         np.testing.assert_allclose(many.means[i], alone.means, rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(many.samples[i], alone.samples, rtol=1e-4, atol=1e-4)
+
+
+def test_numbers_do_not_depend_on_how_many_threads_compute_them(lupi, tasks, monkeypatch):
+    seen, found = tasks.observations, {}
+    for number in (1, 3):
+        monkeypatch.setattr(prediction_module, "num_threads", lambda number=number: number)
+        parts = predict_in_parts(lupi, seen, seen.ts, num_samples=8, keys=jax.random.key(0))
+        sizes, means = zip(*((len(part.ts), part.means) for part in parts), strict=True)
+        assert len(sizes) == number  # so that the threads have something to do
+        found[number] = np.concatenate(means)
+    np.testing.assert_array_equal(found[1], found[3])
 
 
 def test_as_training_sees_it_privileged_values_have_their_say(lupi, tasks):
