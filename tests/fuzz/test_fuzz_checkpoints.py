@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import lupi
 from fuzz.attack import CHANGES, TINY, change_somewhere, changed, examples, runs
 from fuzz.law import folder, is_over, run
-from lupi._machinery.array_files import read_arrays, write_arrays
+from lupi._machinery.array_files import ArrayFile, read_arrays, write_arrays
 from lupi.errors import UserError
 
 COLUMNS = {"series": "run", "time": "t", "observed": ["x", "y"]}
@@ -81,9 +81,9 @@ def test_a_changed_checkpoint_is_refused_or_is_what_was_saved(changes):
 
 
 @functools.cache
-def parts_of_checkpoint() -> tuple[dict, dict]:
+def parts_of_checkpoint() -> ArrayFile:
     """Its header and its arrays."""
-    return tuple(read_arrays(io.BytesIO(halfway()), kind="checkpoint"))
+    return read_arrays(io.BytesIO(halfway()), kind="checkpoint")
 
 
 NUMBERS = st.sampled_from([0, 1, -1, 3, 1e9, -1e30, 1e38, np.nan, np.inf, -np.inf])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from lupi.metrics import chance_band, pit_shares
+from lupi.metrics.masking import mean_over_columns
 
 
 def test_a_long_series_counts_as_much_as_a_short_one():
@@ -26,3 +27,9 @@ def test_the_band_holds_what_chance_makes_of_so_many_series():
     ]
     inside = np.mean([lower <= share <= upper for share in first])
     assert 0.9 <= inside < 0.97  # as near as whole numbers of series allow
+
+
+def test_columns_count_by_how_much_is_known_of_them():
+    values = np.array([[1.0, 4.0], [np.nan, 3.0], [np.nan, np.nan]])
+    number = np.array([[2, 1], [0, 5], [0, 0]])
+    np.testing.assert_allclose(mean_over_columns(values, number), [2.0, 3.0, np.nan])
