@@ -185,5 +185,7 @@ def test_of_very_many_components_a_bounded_number_is_computed_at_once(monkeypatc
     monkeypatch.setattr(distributions, "NUMBERS_AT_ONCE", 2**10)
     np.testing.assert_allclose(mixture.quantile(levels), quantiles, rtol=1e-5, atol=1e-5)
     np.testing.assert_array_equal(draw_components(mixture, key), draws)
-    assert len(largest) == 2 + 25  # of 10 cells 8 at once, and of 100 components 4
+    monkeypatch.setattr(distributions, "MANY_COMPONENTS", 99)  # in room for eight times
+    np.testing.assert_array_equal(draw_components(mixture, key), draws)
+    assert len(largest) == 2 + 25 + 2  # of 10 cells 8 at once, of 100 components 4, or 64
     assert max(largest) == 2**10

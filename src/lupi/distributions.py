@@ -205,7 +205,8 @@ def draw_components(
         for _ in key.shape:
             draw = jax.vmap(draw)
         return mixture.means + mixture.scales * draw(key)
-    room = padded_size(times, 128)
+    # Of few components much room, so that little is compiled; of many it would take minutes.
+    room = padded_size(times, 128 if components <= MANY_COMPONENTS else 1)
     fitting = max(NUMBERS_AT_ONCE // (room * observed), 1)
     at_once = min(padded_size(components, 64), 1 << fitting.bit_length() - 1)
     draw = compiled(_noise, brief=True)
@@ -254,6 +255,9 @@ SMALLEST_CELLS = 256
 
 NUMBERS_AT_ONCE = 2**23
 """Of components times cells, at most: of very many components some cells after the others."""
+
+MANY_COMPONENTS = 2**12
+"""From here on what is computed counts for more than what is compiled."""
 
 MOST_STEPS, NEAR, LEAST = 40, 1e-5, 6e-8
 """Towards a quantile; the step of Newton's, in standard deviations, after which there is none left,
