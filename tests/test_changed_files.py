@@ -1,5 +1,6 @@
 """A file that is not as it was written is refused, whatever was changed in it."""
 
+import cProfile
 import json
 import struct
 import time
@@ -228,3 +229,17 @@ def test_show_prints_no_terminal_escapes_from_a_file(saved, tmp_path, capsys):
 def test_printable_text_stays_as_it_is():
     assert printable("naïve 漢字 µ\tm²\n") == "naïve 漢字 µ\tm²\n"
     assert printable("\x1b[2J") == "\\x1b[2J"
+
+
+def test_show_of_very_many_entries_does_a_little_for_each(saved, tmp_path, capsys):
+    header, arrays = read_arrays(saved, kind="forecaster")
+    path, counts = tmp_path / "model.lupi", []
+    for number in (1_000, 3_000):
+        header["versions"] = {f"k{i}": "1" for i in range(number)}
+        write_arrays(path, arrays, header, kind="forecaster")
+        with cProfile.Profile() as calls:
+            main(["show", str(path)])
+        assert f"  k{number - 1}: 1\n" in capsys.readouterr().out
+        counts.append(sum(entry.callcount for entry in calls.getstats()))
+    # Most of them by the tests' checks of types; a hundred thousand entries once took 28 s.
+    assert (counts[1] - counts[0]) / 2_000 < 300

@@ -7,11 +7,14 @@ import numpyro.distributions as theirs
 import pytest
 from scipy import stats
 
+from lupi import distributions
+from lupi._machinery.compilation import compiled
 from lupi.distributions import (
     Distribution,
     Normal,
     NormalMixture,
     Uniform,
+    draw_components,
     kl_divergence,
     normal_cdf,
 )
@@ -146,3 +149,43 @@ def test_missing_values_stay_missing():
     values[2, 1] = np.nan
     for found in (MIXTURE.log_density, MIXTURE.probability_below, MIXTURE.crps):
         np.testing.assert_array_equal(np.isnan(found(values)), np.isnan(values))
+
+
+def test_mean_and_spread_of_very_many_components_are_exact():
+    """One added to the other in float32, sums round: the mean would be thirty scales off."""
+    rng = np.random.default_rng(0)
+    means = (3.1 + 1e-4 * rng.standard_normal((100_000, 2, 1))).astype(np.float32)
+    mixture = NormalMixture(means, np.full_like(means, 1e-4))
+    exact = means.astype(float)
+    np.testing.assert_allclose(mixture.mean, exact.mean(axis=0), rtol=1e-7)
+    np.testing.assert_allclose(mixture.std, np.hypot(exact.std(axis=0), 1e-4), rtol=1e-5)
+    np.testing.assert_allclose(mixture.spread.loc, exact.mean(axis=0), rtol=1e-7)
+    np.testing.assert_allclose(mixture.spread.scale, exact.std(axis=0, ddof=1), rtol=1e-5)
+
+
+def test_of_very_many_components_a_bounded_number_is_computed_at_once(monkeypatch):
+    rng = np.random.default_rng(0)
+    mixture = NormalMixture(rng.standard_normal((100, 5, 2)), rng.uniform(0.1, 1, size=(100, 5, 2)))
+    levels, key = [0.05, 0.5, 0.95], jax.random.key(0)
+    quantiles, draws = mixture.quantile(levels), draw_components(mixture, key)
+    largest = []
+
+    def counted(function, **how):
+        run = compiled(function, **how)
+
+        def call(*arguments):
+            found = run(*arguments)
+            leaves = [leaf for leaf in (*arguments, found) if hasattr(leaf, "shape")]
+            largest.append(max(leaf.size for leaf in leaves))
+            return found
+
+        return call
+
+    monkeypatch.setattr(distributions, "compiled", counted)
+    monkeypatch.setattr(distributions, "NUMBERS_AT_ONCE", 2**10)
+    np.testing.assert_allclose(mixture.quantile(levels), quantiles, rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(draw_components(mixture, key), draws)
+    monkeypatch.setattr(distributions, "MANY_COMPONENTS", 99)  # in room for eight times
+    np.testing.assert_array_equal(draw_components(mixture, key), draws)
+    assert len(largest) == 2 + 25 + 2  # of 10 cells 8 at once, of 100 components 4, or 64
+    assert max(largest) == 2**10

@@ -96,12 +96,13 @@ class AbstractNormalMixture(eqx.Module):
     @property
     def mean(self) -> Float[AnyArray, "*series time observed"]:
         """The mean."""
-        return self.means.mean(axis=-3)
+        return _over_components("mean", self.means)
 
     @property
     def std(self) -> Float[AnyArray, "*series time observed"]:
         """The standard deviation."""
-        return (self.means.var(axis=-3) + (self.scales**2).mean(axis=-3)) ** 0.5
+        squares = _over_components("mean", self.scales**2)
+        return (_over_components("var", self.means) + squares) ** 0.5
 
     @property
     def spread(self) -> Normal:
@@ -110,7 +111,7 @@ class AbstractNormalMixture(eqx.Module):
         Of one component there is no spread.
         """
         number = self.means.shape[-3]
-        return Normal(self.mean, self.means.std(axis=-3, ddof=1 if number > 1 else 0))
+        return Normal(self.mean, _over_components("std", self.means, ddof=1 if number > 1 else 0))
 
     def part(self, some: slice) -> "AbstractNormalMixture":
         """Those of some series, as NumPy arrays."""
@@ -180,6 +181,17 @@ class NormalMixture(AbstractNormalMixture):
     scales: Float[AnyArray, "*series component time observed"]
 
 
+def _over_components(name: str, values: AnyArray, **how: Any) -> AnyArray:
+    """The mean, variance or standard deviation over components.
+
+    NumPy adds one to the other and rounds each sum: in float32 the mean of a million numbers near 3
+    is 0.02 off. XLA adds them in parts.
+    """
+    if not isinstance(values, np.ndarray):
+        return getattr(values, name)(axis=-3, **how)
+    return getattr(values, name)(axis=-3, dtype=float, **how).astype(values.dtype)
+
+
 def draw_components(
     mixture: AbstractNormalMixture, key: Key[Array, "*series"]
 ) -> Float[AnyArray, "*series component time observed"]:
@@ -193,17 +205,24 @@ def draw_components(
         for _ in key.shape:
             draw = jax.vmap(draw)
         return mixture.means + mixture.scales * draw(key)
-    padded = (padded_size(components, 64), padded_size(times, 128), observed)
+    # Of few components much room, so that little is compiled; of many it would take minutes.
+    room = padded_size(times, 128 if components <= MANY_COMPONENTS else 1)
+    fitting = max(NUMBERS_AT_ONCE // (room * observed), 1)
+    at_once = min(padded_size(components, 64), 1 << fitting.bit_length() - 1)
     draw = compiled(_noise, brief=True)
+    noise = np.empty((key.size, components, times, observed), np.float32)
     with jax.ensure_compile_time_eval():  # also where a traced function closes over everything
-        noises = [draw(one, padded) for one in key.reshape(-1)]
-    noise = np.stack([np.asarray(noise)[:components, :times] for noise in noises])
+        for row, one in zip(noise, key.reshape(-1), strict=True):
+            for start in range(0, components, at_once):
+                found = draw(one, (at_once, room, observed), np.array(start))
+                row[start : start + at_once] = np.asarray(found)[: components - start, :times]
     means, scales = np.asarray(mixture.means), np.asarray(mixture.scales)
     return means + scales * noise.reshape(means.shape)
 
 
-def _noise(key: PRNGKeyArray, shape: tuple[int, int, int]):
-    keys = jax.vmap(partial(jax.random.fold_in, key))(jnp.arange(shape[0]))
+def _noise(key: PRNGKeyArray, shape: tuple[int, int, int], first: Any = 0):
+    """Of so many components from the first on, each with a key of its own."""
+    keys = jax.vmap(partial(jax.random.fold_in, key))(first + jnp.arange(shape[0]))
     return jax.vmap(lambda key: jax.random.normal(key, shape[1:]))(keys)
 
 
@@ -230,6 +249,15 @@ def _cdf_and_bell(z):
 
 CELLS_AT_ONCE = 2**11
 """Of a time and a quantity: few enough that what is computed of them stays in the cache."""
+
+SMALLEST_CELLS = 256
+"""Numbers of them that something is compiled for, from here on in powers of two."""
+
+NUMBERS_AT_ONCE = 2**23
+"""Of components times cells, at most: of very many components some cells after the others."""
+
+MANY_COMPONENTS = 2**12
+"""From here on what is computed counts for more than what is compiled."""
 
 MOST_STEPS, NEAR, LEAST = 40, 1e-5, 6e-8
 """Towards a quantile; the step of Newton's, in standard deviations, after which there is none left,
@@ -320,8 +348,11 @@ def _of_cells(
     shape = parts[0].shape[:-3] + parts[0].shape[-2:]
     means, scales = (np.moveaxis(part, -3, 0).reshape(part.shape[-3], -1) for part in parts)
     run, found = compiled(function, brief=False), []
-    for start in range(0, max(means.shape[1], 1), CELLS_AT_ONCE):
-        some = slice(start, start + CELLS_AT_ONCE)
+    fitting = max(NUMBERS_AT_ONCE // len(means), 1)
+    at_once = min(CELLS_AT_ONCE, 1 << fitting.bit_length() - 1)
+    smallest = min(SMALLEST_CELLS, at_once)
+    for start in range(0, max(means.shape[1], 1), at_once):
+        some = slice(start, start + at_once)
         shift, span = _own_unit(means[:, some], scales[:, some])
         parts = [(means[:, some] - shift) / span, scales[:, some] / span]
         if values is None:
@@ -329,9 +360,9 @@ def _of_cells(
         else:
             with np.errstate(over="ignore"):  # infinitely far is far enough
                 distances = (np.asarray(values).ravel()[some] - shift) / span
-                last = _filled(distances.astype(np.float32))[None]
+                last = _filled(distances.astype(np.float32), smallest)[None]
         # As one time of many quantities: XLA makes vectors of the last axis.
-        blocks = [_filled(part.astype(np.float32))[:, None] for part in parts]
+        blocks = [_filled(part.astype(np.float32), smallest)[:, None] for part in parts]
         result = np.asarray(run(*blocks, last))[..., 0, : len(shift)].astype(means.dtype)
         found.append((result, shift, span))
     result, center, unit = (np.concatenate(some, axis=-1) for some in zip(*found, strict=True))
@@ -349,7 +380,7 @@ def _own_unit(means: np.ndarray, scales: np.ndarray) -> tuple[np.ndarray, np.nda
     return center.astype(means.dtype), np.sqrt(variance).astype(means.dtype)
 
 
-def _filled(cells: np.ndarray) -> np.ndarray:
+def _filled(cells: np.ndarray, smallest: int) -> np.ndarray:
     """So many along the last axis as something is compiled for: those there are, and ones."""
-    missing = padded_size(cells.shape[-1], 256) - cells.shape[-1]
+    missing = padded_size(cells.shape[-1], smallest) - cells.shape[-1]
     return np.pad(cells, [(0, 0)] * (cells.ndim - 1) + [(0, missing)], constant_values=1)

@@ -27,6 +27,8 @@ class UserNotice(UserWarning):
 
 def printable(text: str) -> str:
     """The text without characters that would make a terminal do something else than show them."""
+    if text.isprintable():
+        return text
     return "".join(
         ascii(letter)[1:-1] if letter not in "\n\t" and category(letter) in ("Cc", "Cs") else letter
         for letter in text

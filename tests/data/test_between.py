@@ -86,3 +86,14 @@ def test_padding_is_no_point():
     assert found.mask.sum() == 2 * (2 * mask[0].sum() - 1)
     assert ts.max() < 0.5
     np.testing.assert_allclose(ys, curves(ts.astype(float)), atol=2e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1e3])
+def test_the_unit_of_a_column_does_not_matter(unit):
+    for noise in (0.0, 3e-3):
+        before = series(noise=noise)
+        seen = before.observations
+        scaled = Task(Observations(seen.ts, seen.ys * np.float32(unit)), before.privileged)
+        found, expected = filled(scaled).observations, filled(before).observations
+        assert found.ys.shape == expected.ys.shape
+        np.testing.assert_allclose(found.ys / unit, expected.ys, atol=1e-5)

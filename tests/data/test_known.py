@@ -125,3 +125,11 @@ def test_windows_have_their_part_of_what_is_known():
     first, second = (table.known.path(i) for i in range(2))
     np.testing.assert_allclose(first.at(np.array([0.0, 1.5, 2.0])), [[0, 1], [15, 1], [20, 3]])
     np.testing.assert_allclose(second.at(np.array([0.0, 0.9, 1.0])), [[30, 0], [39, 0], [40, 4]])
+
+
+@pytest.mark.parametrize("nothing", ["NA", "nan", " ", None])
+def test_a_category_that_says_nothing_is_none(nothing):
+    rows = ROWS.assign(site=["north", nothing, nothing, "south", "south"])
+    table = lupi.read_series(rows, **COLUMNS, known="site")
+    assert table.columns.categories == {"site": ("north", "south")}
+    np.testing.assert_array_equal(table.known.values, [[1, 0], [0, 1]])

@@ -61,3 +61,13 @@ def test_outliers_are_among_the_suggestions_of_a_check():
 )
 def test_numbers_among_others_are_no_outliers(x):
     assert find_outliers(table(x=x)) == []
+
+
+@pytest.mark.parametrize("value", [-9999.0, 1e5])
+def test_a_privileged_number_far_from_all_others_is_named_with_its_series(value):
+    k = np.arange(25.0)
+    k[3] = value
+    columns = {"run": np.repeat(np.arange(25), 2), "t": np.tile([0.0, 1.0], 25)}
+    columns |= {"k": np.repeat(k, 2), "x": np.sin(np.arange(50.0))}
+    (sentence,) = find_outliers(read_series(columns, **ROLES))
+    assert sentence.startswith(f"'k' is {value:g} in series 3, and from 0 to 24 everywhere else")

@@ -128,3 +128,8 @@ def test_some_tasks_are_those_and_nothing_else():
     np.testing.assert_array_equal(first.mask, second.mask)
     np.testing.assert_array_equal(first.gaps, second.gaps)
     assert some.privileged.tolist() == [[2], [0]]
+
+
+def test_of_a_long_task_no_point_is_taken_twice():
+    ts = take(ragged((50, 3)), [0], 40).observations.ts
+    assert len(np.unique(ts)) == 40

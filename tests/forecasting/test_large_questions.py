@@ -1,5 +1,6 @@
 """Questions larger than memory, forecasts that are none, and what is warned of."""
 
+import resource
 from pathlib import Path
 
 import numpy as np
@@ -118,3 +119,17 @@ def test_times_beyond_the_training_data_are_warned_of(old):
 def test_a_blended_forecaster_has_learnt_from_few_observations_and_many():
     assert lupi.forecaster_settings().sizes_learnt_from == (0, 32)
     assert lupi.forecaster_settings("paper").sizes_learnt_from == (5, 9)
+
+
+@pytest.mark.slow
+def test_a_million_samples_are_forecast_in_bounded_memory(old):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    forecast = old.predict(observed(3), [1.0, 2.0], num_samples=1_000_000)
+    few = old.predict(observed(3), [1.0, 2.0], num_samples=1_000)
+    assert forecast.samples.shape == (1_000_000, 2, 2)
+    lower, upper = forecast.interval()
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1e6 < 3  # GB
+    # Both are of the same distribution, and the error of the few is a thirtieth of its scale.
+    np.testing.assert_allclose(few.mean, forecast.mean, atol=0.2 * forecast.std.min())
+    for end, own in zip((lower, upper), few.interval(), strict=True):
+        assert (np.abs(own - end) < 0.3 * forecast.std).all()

@@ -77,3 +77,65 @@ NUMBERS = st.sampled_from(
         *(str(2**31), str(2**32), str(2**63), str(2**70), "1e300", "00", "+3", "0x3", "one", ""),
     ]
 )
+
+KINDS = ["flip", "set", "cut", "put", "truncate", "swap"]
+CHANGES = st.lists(
+    st.tuples(
+        st.sampled_from(KINDS), st.integers(0, 2**14), st.integers(0, 255), st.integers(0, 2**14)
+    ),
+    min_size=1,
+    max_size=3,
+)
+"""What is done, at which byte, with what number, and at which other byte."""
+
+
+def changed(file: bytes, changes: list[tuple[str, int, int, int]]) -> bytes:
+    """A file with bytes changed, cut out, put in or exchanged."""
+    content = bytearray(file)
+    for kind, place, number, other in changes:
+        place, other = place % len(content), other % len(content)
+        match kind:
+            case "flip":
+                content[place] ^= 1 << number % 8
+            case "set":
+                content[place] = number
+            case "cut":
+                del content[place : place + number]
+            case "put":
+                content[place:place] = bytes([number])
+            case "truncate":
+                del content[max(place, 1) :]
+            case "swap":
+                content[place], content[other] = content[other], content[place]
+        content = content or bytearray(1)
+    return bytes(content)
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=6,
+)
+
+
+def places_in(value, before=()):
+    """Where there is something in a tree of dictionaries and lists."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in inner:
+        yield (*before, key)
+        if isinstance(item, dict | list):
+            yield from places_in(item, (*before, key))
+
+
+def change_somewhere(tree: dict, draw) -> None:
+    """Something else, or nothing, in one place of a tree of dictionaries and lists."""
+    place = draw(st.sampled_from(list(places_in(tree))))
+    within = functools.reduce(lambda part, key: part[key], place[:-1], tree)
+    if draw(st.booleans()):
+        within[place[-1]] = draw(JSON)
+    else:
+        del within[place[-1]]

@@ -13,42 +13,10 @@ from hypothesis import strategies as st
 from safetensors.numpy import load
 
 import lupi
-from fuzz.attack import CORPUS, examples, model, model_file
+from fuzz.attack import CHANGES, CORPUS, change_somewhere, changed, examples, model, model_file
 from fuzz.law import folder, is_over, run
 from lupi._machinery.array_files import write_arrays
 from lupi.errors import UserError
-
-KINDS = ["flip", "set", "cut", "put", "truncate", "swap"]
-CHANGES = st.lists(
-    st.tuples(
-        st.sampled_from(KINDS), st.integers(0, 2**14), st.integers(0, 255), st.integers(0, 2**14)
-    ),
-    min_size=1,
-    max_size=3,
-)
-"""What is done, at which byte, with what number, and at which other byte."""
-
-
-def changed(changes: list[tuple[str, int, int, int]]) -> bytes:
-    """The file of the model with bytes changed, cut out, put in or exchanged."""
-    content = bytearray(model_file())
-    for kind, place, number, other in changes:
-        place, other = place % len(content), other % len(content)
-        match kind:
-            case "flip":
-                content[place] ^= 1 << number % 8
-            case "set":
-                content[place] = number
-            case "cut":
-                del content[place : place + number]
-            case "put":
-                content[place:place] = bytes([number])
-            case "truncate":
-                del content[max(place, 1) :]
-            case "swap":
-                content[place], content[other] = content[other], content[place]
-        content = content or bytearray(1)
-    return bytes(content)
 
 
 def is_refused_or_the_same(content: bytes) -> None:
@@ -65,7 +33,7 @@ def is_refused_or_the_same(content: bytes) -> None:
 @given(CHANGES)
 def test_a_changed_file_is_refused_or_is_what_was_saved(changes):
     if not is_over():
-        is_refused_or_the_same(changed(changes))
+        is_refused_or_the_same(changed(model_file(), changes))
 
 
 @examples(4)
@@ -73,29 +41,9 @@ def test_a_changed_file_is_refused_or_is_what_was_saved(changes):
 def test_commands_refuse_a_changed_file_or_use_it_as_it_was_saved(changes):
     if is_over():
         return
-    with folder({"model.lupi": changed(changes)}):
+    with folder({"model.lupi": changed(model_file(), changes)}):
         run("show", "model.lupi")
         run("predict", "model.lupi", "--times", "1,2", "--out", "f.csv", writes=["f.csv"])
-
-
-JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
-    max_leaves=6,
-)
-
-
-def places_in(value, before=()):
-    """Where there is something in a tree of dictionaries and lists."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, item in inner:
-        yield (*before, key)
-        if isinstance(item, dict | list):
-            yield from places_in(item, (*before, key))
 
 
 @functools.cache
@@ -113,12 +61,7 @@ def test_a_header_that_says_something_else_is_refused_or_kept(data):
     if is_over():
         return
     header, arrays = copy.deepcopy(parts_of_file())
-    place = data.draw(st.sampled_from(list(places_in(header))))
-    within = functools.reduce(lambda part, key: part[key], place[:-1], header)
-    if data.draw(st.booleans()):
-        within[place[-1]] = data.draw(JSON)
-    else:
-        del within[place[-1]]
+    change_somewhere(header, data.draw)
     file = io.BytesIO()
     write_arrays(file, arrays, header, kind="forecaster")
     try:

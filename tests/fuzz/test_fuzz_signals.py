@@ -25,6 +25,14 @@ LONGEST = 60
 """Seconds that a command may take after a signal."""
 
 
+@pytest.fixture(autouse=True, scope="module")
+def hears_interrupts():
+    """A program that a script runs in its background does not, nor do those that it starts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def start(folder: Path) -> subprocess.Popen:
     """The training, in a folder of its own, with what others have compiled."""
     cache = {"JAX_COMPILATION_CACHE_DIR": str(Path(tempfile.gettempdir()) / "lupi-fuzz-compiled")}

@@ -159,3 +159,35 @@ def test_workers_of_a_user_without_a_home_keep_nothing_compiled(monkeypatch):
     somewhere = {"XDG_CACHE_HOME": "/somewhere"}
     folder = str(Path("/somewhere/lupi/compiled"))
     assert worker_environment(somewhere)["JAX_COMPILATION_CACHE_DIR"] == folder
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no users with numbers here")
+def test_a_forecast_is_drawn_for_a_user_without_a_name_or_a_home(tmp_path):
+    """As in a container: the number of the user is not in the list of users."""
+    script = """
+import pwd, sys
+def unknown(user):
+    raise KeyError(f"getpwuid(): uid not found: {user}")
+pwd.getpwuid = unknown
+from lupi.__main__ import run
+sys.argv = ["lupi", *sys.argv[1:]]
+run()
+"""
+    model = Path(__file__).parents[1] / "old_files" / "forecaster.lupi"
+    arguments = ["predict", model, "--times", "1,2", "--out", "f.csv", "--plot", "f.png"]
+    homes = {"HOME", "USER", "LOGNAME", "USERNAME", "MPLCONFIGDIR"}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in homes and not name.startswith("XDG_")
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        env=kept,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "f.png").stat().st_size > 1000

@@ -2,6 +2,7 @@
 
 import io
 import os
+import subprocess
 import sys
 
 import pytest
@@ -40,3 +41,15 @@ def test_what_is_read_is_written(monkeypatch):
         print("here")
     assert stream.getvalue() == "here\n"
     assert sys.stdout is stream
+
+
+def test_a_program_whose_reader_has_gone_is_silent_and_ends_with_0():
+    """As `lupi models | head -1` does, to the end of the interpreter."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "lupi", "models"]
+    try:
+        done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, timeout=300)
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -125,11 +125,9 @@ def show(result: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(result, indent=1, default=str))
         return
-    from rich.console import Console
-
-    console = Console()
+    # Not by rich, which takes a hundred times as long to find out that nothing is to be coloured.
     for line in _lines(result, ""):
-        console.print(printable(line), highlight=False, markup=False)
+        print(printable(line))
 
 
 def _lines(value: dict[str, Any], indent: str):

@@ -144,7 +144,8 @@ class Forecast:
         """Possible noisy series, each of one sample of the system."""
         number, _, observed = self.mixture.means.shape
         shape = (number, int(self.positions.max()) + 1, observed)
-        noise = draw_components(NormalMixture(np.zeros(shape), np.ones(shape)), self.key)
+        standard = NormalMixture(*(np.broadcast_to(float(number), shape) for number in (0, 1)))
+        noise = draw_components(standard, self.key)
         draws = self.mixture.means + self.mixture.scales * noise[:, self.positions]
         return self.normalisation.to_original_values(draws)
 
