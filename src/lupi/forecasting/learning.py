@@ -114,6 +114,7 @@ def learn(
                 name: Part(
                     None if name == NETWORKS else PLAIN[name].of(everyone),
                     weight,
+                    blending.shares[name],
                     blending.calibrations[name],
                 )
                 for name, weight in blending.weights.items()
