@@ -11,6 +11,7 @@ from lupi.blending.blend import which_part
 from lupi.blending.calibration import Calibration, features, fit_calibration, standard_scores
 from lupi.blending.ensemble import Units
 from lupi.blending.shares import Scores, Share, context_features, fit_shares, weights_at
+from lupi.data.held_out import Divided
 from lupi.data.normalisation import Normalisation
 from lupi.data.observations import Observations, Task
 from lupi.data.original_units import in_original_units
@@ -164,6 +165,23 @@ class OutOfFold:
         _, self.series = np.unique(series, return_inverse=True)
         number = np.bincount(self.series, there.sum(axis=(1, 2)))
         self.weights = np.where(there, 1 / np.maximum(number, 1)[self.series][:, None, None], 0.0)
+
+    @classmethod
+    def of(
+        cls,
+        divided: Sequence[Divided],
+        common: Normalisation,
+        *,
+        held_out: Sequence[RaggedTasks] | None = None,
+        key: PRNGKeyArray,
+    ) -> "OutOfFold":
+        """Of what each division holds out, or of the same in another form."""
+        tasks = [part.held_out[0] for part in divided] if held_out is None else held_out
+        folds = [
+            (some, part.numbers[0], Units.between(common, part.normalisation))
+            for some, part in zip(tasks, divided, strict=True)
+        ]
+        return cls(folds, common, key=key)
 
     def _each(self):
         return zip(self.asked, self.units, strict=True)
