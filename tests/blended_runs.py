@@ -9,6 +9,7 @@ COLUMNS = {"series": "run", "time": "t", "observed": ["x", "y"], "privileged": [
 SETTINGS = lupi.forecaster_settings(
     members=3,
     inference="amortised",
+    find_positive=False,
     process={"hidden_size": 8, "representation_size": 8},
     train={"epochs": 4, "batch_size": 4, "keep_best": False},
 )

@@ -3,10 +3,9 @@
 import jax
 import numpy as np
 import pytest
-from scipy import stats
 
-from lupi.blending import Blend, Calibration, Ensemble, InUnits, Units
-from lupi.blending.blend import fit_weights, which_part
+from lupi.blending import Blend, Calibration, Ensemble, InUnits, Share, Units
+from lupi.blending.blend import which_part
 from lupi.data import Observations
 from lupi.data.normalisation import Normalisation
 from lupi.models import MeanTrajectory
@@ -27,22 +26,6 @@ def ask(predictor, num_samples: int = 64):
     return predictor.predict(NOTHING, TIMES, **how)
 
 
-def test_the_weights_are_the_shares_that_values_came_from():
-    first = RNG.random(20_000) < 0.7
-    values = np.where(first, RNG.normal(0, 1, 20_000), RNG.normal(3, 0.5, 20_000))
-    densities = np.stack([stats.norm(0, 1).logpdf(values), stats.norm(3, 0.5).logpdf(values)])
-    found = fit_weights(densities, np.ones(len(values)))
-    np.testing.assert_allclose(found, [0.7, 0.3], atol=0.015)
-
-
-def test_a_part_that_explains_nothing_has_no_weight_and_few_series_decide_little():
-    densities = np.stack([np.zeros(100), np.full(100, -3.0)])
-    many = fit_weights(densities, np.ones(100))
-    few = fit_weights(densities, np.full(100, 0.02))
-    assert many[1] < 0.02
-    assert many[1] < few[1] < 0.5
-
-
 @pytest.mark.parametrize("number", [8, 16, 64])
 def test_samples_are_shared_out_by_weight_from_the_first_few_on(number):
     weights = np.array([0.5, 0.3, 0.2])
@@ -53,11 +36,21 @@ def test_samples_are_shared_out_by_weight_from_the_first_few_on(number):
 def test_a_blend_is_the_mixture_of_its_parts():
     parts = (trajectory(0.0, 0.5), trajectory(4.0, 0.1))
     none = Calibration.none()
-    weights = np.array([0.75, 0.25], np.float32)
-    found = ask(Blend(parts, weights, (none, none), none))
+    shares = (Share.constant(0.75), Share.constant(0.25))
+    found = ask(Blend(parts, shares, (none, none), none))
     np.testing.assert_allclose(found.mean[:, 0], TIMES + 1.0, atol=0.07)
     variance = 0.75 * 0.25 + 0.25 * 0.01 + 16 * 0.75 * 0.25
     np.testing.assert_allclose(found.std[:, 0] ** 2, variance, rtol=0.05)
+
+
+def test_a_blend_weighs_its_parts_by_what_was_seen():
+    none = Calibration.none()
+    shares = (Share(np.zeros(3, np.float32)), Share(np.array([-1.0, 0.5, 2.0], np.float32)))
+    blend = Blend((trajectory(0.0), trajectory(4.0)), shares, (none, none), none)
+    times, mask = np.array([0.2, 0.7, 0.9], np.float32), np.array([True, True, False])
+    seen = Observations(times, np.zeros((3, 1), np.float32), mask)
+    odds = np.exp(-1.0 + 0.5 * np.log(3 / 6) + 2.0 * 0.7)
+    np.testing.assert_allclose(blend.weights(seen), [1 / (1 + odds), odds / (1 + odds)], rtol=1e-5)
 
 
 def normalisation(time: tuple[float, float], value: tuple[float, float]) -> Normalisation:

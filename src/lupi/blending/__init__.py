@@ -4,6 +4,7 @@ from lupi.blending.blend import Blend
 from lupi.blending.calibration import Calibration
 from lupi.blending.ensemble import Ensemble, InUnits, Units
 from lupi.blending.out_of_fold import Blending, Judged, OutOfFold, fit_blending
+from lupi.blending.shares import Share
 
 __all__ = [
     "Blend",
@@ -13,6 +14,7 @@ __all__ = [
     "InUnits",
     "Judged",
     "OutOfFold",
+    "Share",
     "Units",
     "fit_blending",
 ]

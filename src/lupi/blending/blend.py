@@ -4,9 +4,10 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from lupi.blending.calibration import Calibration
+from lupi.blending.shares import Share, context_features, weights_at
 from lupi.data.observations import Observations
 from lupi.distributions import AnyArray
 from lupi.models import AbstractPredictor, Prediction
@@ -19,7 +20,7 @@ class Blend(AbstractPredictor):
 
     parts: tuple[AbstractPredictor, ...]
     """The first is the networks; it alone takes privileged values, and has findings."""
-    weights: Float[AnyArray, " part"]
+    shares: tuple[Share, ...]
     calibrations: tuple[Calibration, ...]
     whole: Calibration
 
@@ -27,6 +28,13 @@ class Blend(AbstractPredictor):
     def observation_size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         """How many quantities are observed."""
         return self.parts[0].observation_size
+
+    def weights(self, context: Observations) -> Float[Array, " part"]:
+        """Of the parts, by what the context shows."""
+        last = jnp.max(jnp.where(context.mask, context.ts, 0.0), initial=0.0)
+        features = context_features(jnp.sum(context.mask), last, jnp)
+        coefficients = jnp.stack([jnp.asarray(one.coefficients) for one in self.shares])
+        return weights_at(coefficients, features, jnp)
 
     def predict(
         self,
@@ -48,7 +56,7 @@ class Blend(AbstractPredictor):
             calibration(prediction, context)
             for prediction, calibration in zip(predictions, self.calibrations, strict=True)
         ]
-        chosen = which_part(jnp.asarray(self.weights), num_samples)
+        chosen = which_part(self.weights(context), num_samples)
 
         def mixed(name: str):
             shape = (num_samples, *getattr(first, name).shape[1:])
@@ -67,29 +75,9 @@ def _uncertain_beyond(prediction: Prediction) -> Prediction:
     return Prediction(prediction.ts, prediction.means, scales, prediction.key, prediction.findings)
 
 
-def which_part(weights, num_samples: int):
+def which_part(weights, num_samples: int, xp: Any = jnp):
     """Of each sample the part it comes from; of every few of them about as many as they should."""
     places = (np.arange(num_samples) * GOLDEN + 0.5) % 1.0
-    ends = jnp.cumsum(weights) / jnp.sum(weights)
-    return jnp.clip(jnp.searchsorted(ends, places, side="right"), 0, len(weights) - 1)
-
-
-def fit_weights(
-    log_densities: Float[np.ndarray, "part value"],
-    weights_of_values: Float[np.ndarray, " value"],
-    *,
-    prior: float = 1.0,
-) -> Float[np.ndarray, " part"]:
-    """The mixture of parts that explains values best (stacking), by expectation-maximisation.
-
-    `prior` is the number of series that speak for all parts alike.
-    """
-    number = len(log_densities)
-    densities = np.exp(np.maximum(log_densities - log_densities.max(axis=0), -50.0))
-    weights = np.full(number, 1 / number)
-    for _ in range(500):
-        shares = weights[:, None] * densities
-        shares /= shares.sum(axis=0)
-        counts = shares @ weights_of_values + prior / number
-        weights = counts / counts.sum()
-    return weights
+    ends = xp.cumsum(weights, axis=-1) / xp.sum(weights, axis=-1, keepdims=True)
+    # The last end may be rounded to less than 1.
+    return xp.sum(places[:, None] >= ends[..., None, :-1], axis=-1)

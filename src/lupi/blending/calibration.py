@@ -17,7 +17,7 @@ WIDTHS = 64
 LARGEST = 24.0
 """Standard scores beyond which it does not count how far out a value is."""
 
-FIRM = 4.0
+FIRM = 1.0
 """How strongly differences between near and far, and between few points and many, are held back:
 as a penalty beside one term for each series, so that many series overcome it."""
 

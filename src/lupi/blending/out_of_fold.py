@@ -5,11 +5,13 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Bool, Int, PRNGKeyArray
+from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
-from lupi.blending.blend import fit_weights, which_part
+from lupi.blending.blend import which_part
 from lupi.blending.calibration import Calibration, features, fit_calibration, standard_scores
 from lupi.blending.ensemble import Units
+from lupi.blending.shares import Scores, Share, context_features, fit_shares, weights_at
+from lupi.data.held_out import Divided
 from lupi.data.normalisation import Normalisation
 from lupi.data.observations import Observations, Task
 from lupi.data.original_units import in_original_units
@@ -30,9 +32,6 @@ MOST_SEEN, MOST_HIDDEN = 32, 16
 
 KINDS = ("first", "random", "first", "gap", "one", "none", "last", "random")
 """What the questions of one series show, in this order."""
-
-LEAST_WEIGHT = 0.03
-"""Of a part that is kept."""
 
 NUM_SAMPLES = 64
 
@@ -161,10 +160,28 @@ class OutOfFold:
         )
         self.seen = np.broadcast_to(seen[:, None], ts.shape).astype(float)
         self.beyond = np.maximum(ts - last[:, None], 0.0)
+        self.shown = context_features(seen, last)
         series = np.concatenate([a.series for a in self.asked])
         _, self.series = np.unique(series, return_inverse=True)
         number = np.bincount(self.series, there.sum(axis=(1, 2)))
         self.weights = np.where(there, 1 / np.maximum(number, 1)[self.series][:, None, None], 0.0)
+
+    @classmethod
+    def of(
+        cls,
+        divided: Sequence[Divided],
+        common: Normalisation,
+        *,
+        held_out: Sequence[RaggedTasks] | None = None,
+        key: PRNGKeyArray,
+    ) -> "OutOfFold":
+        """Of what each division holds out, or of the same in another form."""
+        tasks = [part.held_out[0] for part in divided] if held_out is None else held_out
+        folds = [
+            (some, part.numbers[0], Units.between(common, part.normalisation))
+            for some, part in zip(tasks, divided, strict=True)
+        ]
+        return cls(folds, common, key=key)
 
     def _each(self):
         return zip(self.asked, self.units, strict=True)
@@ -238,37 +255,43 @@ class OutOfFold:
 class Blending(NamedTuple):
     """How parts are put together, and how each of them did alone and all together."""
 
+    shares: dict[str, Share]
+    """Of the parts, by name."""
     weights: dict[str, float]
-    """Of the parts, by name; 0 of those that are worth next to nothing."""
+    """What these come to in the mean; 0 of parts that are never asked."""
     calibrations: dict[str, Calibration]
     whole: Calibration
     judged: dict[str, Judged]
 
 
 def fit_blending(folds: OutOfFold, answers: Mapping[str, NormalMixture]) -> Blending:
-    """The blend that explains best what its parts have not seen."""
+    """The blend that forecasts best what its parts have not seen."""
     own = {name: folds.calibrate(some, certain=True) for name, some in answers.items()}
-    calibrated = {name: folds.calibrated(some, own[name]) for name, some in answers.items()}
-    there = ~np.isnan(folds.values)
-    densities = np.stack(
-        [np.asarray(some.log_density(folds.values), float)[there] for some in calibrated.values()]
-    )
-    found = fit_weights(densities, folds.weights[there])
-    found = np.where(found >= LEAST_WEIGHT, found, 0.0)
-    weights = dict(zip(answers, (found / found.sum()).tolist(), strict=True))
-    blended = _blended(list(calibrated.values()), list(weights.values()))
+    calibrated = [folds.calibrated(some, own[name]) for name, some in answers.items()]
+    scores = Scores.of(calibrated, folds.values, folds.weights)
+    shares = fit_shares(scores, folds.shown, folds.series)
+    weights = weights_at(np.stack([one.coefficients for one in shares]), folds.shown)
+    blended = _blended(calibrated, weights)
     whole = folds.calibrate(blended, certain=False)
     judged = {name: folds.judge(some) for name, some in answers.items()}
     judged["blend"] = folds.judge(folds.calibrated(blended, whole))
-    return Blending(weights, own, whole, judged)
+    means = np.average(weights, axis=0, weights=folds.weights.sum(axis=(1, 2)))
+    return Blending(
+        dict(zip(answers, shares, strict=True)),
+        dict(zip(answers, means.tolist(), strict=True)),
+        own,
+        whole,
+        judged,
+    )
 
 
-def _blended(parts: Sequence[NormalMixture], weights: Sequence[float]) -> NormalMixture:
-    chosen = np.asarray(which_part(np.array(weights), NUM_SAMPLES))
-    samples = np.arange(NUM_SAMPLES)
+def _blended(parts: Sequence[NormalMixture], weights: Float[np.ndarray, "question part"]):
+    chosen = which_part(weights, NUM_SAMPLES, np)
+    question, sample = np.arange(len(chosen))[:, None], np.arange(NUM_SAMPLES)
 
     def mixed(name: str):
-        stacked = np.stack([np.asarray(getattr(part, name)) for part in parts])
-        return np.moveaxis(stacked[chosen, :, samples], 0, 1)
+        return np.stack([np.asarray(getattr(part, name)) for part in parts])[
+            chosen, question, sample
+        ]
 
     return NormalMixture(mixed("means"), mixed("scales"))

@@ -82,6 +82,9 @@ class SettingOptions:
     validation_share
         Of the runs, chosen at random: held out by a single network, to see when training is best.
         Default: 0.1.
+    find_positive
+        Take observed columns whose values are all above 0 for positive, as --positive does, where
+        plain guesses forecast runs left out better by their logarithms. Default: as --blend.
     """
 
     train: TrainOptions | None = None
@@ -90,6 +93,7 @@ class SettingOptions:
     members: Whole | None = None
     blend: bool | None = None
     validation_share: float | None = None
+    find_positive: bool | None = None
 
     def as_dictionary(self) -> dict[str, Any]:
         """What was given."""
@@ -98,7 +102,7 @@ class SettingOptions:
             given["train"] = {k: v for k, v in vars(self.train).items() if v is not None}
         if self.process is not None:
             given["process"] = {k.replace("-", "_"): v for k, v in self.process.items()}
-        for name in ("inference", "members", "blend", "validation_share"):
+        for name in ("inference", "members", "blend", "validation_share", "find_positive"):
             if getattr(self, name) is not None:
                 given[name] = getattr(self, name)
         return given
@@ -199,6 +203,7 @@ def train(
 def _show(out: Path, provenance: dict[str, Any], json: bool) -> None:
     """What was made, and how it did on runs left out."""
     names = ("epochs", "best_epoch", "seconds", "interrupted", "validation")
+    names += ("positive",) if "positive" in provenance else ()
     names += tuple(name for name in ("out_of_fold", "weights") if name in provenance and json)
     show({"model": str(out)} | {name: provenance[name] for name in names}, as_json=json)
     if not json:

@@ -3,9 +3,7 @@
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from lupi.blending import Blend, Calibration, Ensemble, InUnits, Units
+from lupi.blending import Blend, Calibration, Ensemble, InUnits, Share, Units
 from lupi.data.normalisation import Normalisation
 from lupi.data.series_table import Columns
 from lupi.errors import check_name
@@ -31,7 +29,9 @@ class Part(NamedTuple):
     predictor: AbstractPredictor | None
     """None stands for the networks."""
     weight: float
-    """0 where it has no part in forecasts, and is there to compare them with."""
+    """In the mean; 0 where it has no part in forecasts, and is there to compare them with."""
+    share: Share
+    """Its weight, by what a context shows."""
     calibration: Calibration
 
 
@@ -82,7 +82,7 @@ class Fitted:
         parts = [part for part in self.parts.values() if part.weight > 0 or not part.predictor]
         return Blend(  # pyright: ignore[reportCallIssue]
             parts=tuple(part.predictor or self.networks for part in parts),
-            weights=np.array([part.weight for part in parts], np.float32),
+            shares=tuple(part.share for part in parts),
             calibrations=tuple(part.calibration for part in parts),
             whole=self.whole,
         )

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from lupi._machinery.array_files import Header, read_arrays, write_arrays
 from lupi._machinery.module_arrays import arrays_of, module_of
 from lupi._machinery.open_files import File, name_of
-from lupi.blending import Calibration
+from lupi.blending import Calibration, Share
 from lupi.data.normalisation import Normalisation
 from lupi.data.series_table import Columns
 from lupi.errors import UserError, settings_problem
@@ -21,7 +21,8 @@ from lupi.inference.family import latent_size
 from lupi.models.process_file import ProcessDescription, process_of, upgraded, weights_of
 from lupi.plain import PLAIN
 
-FAMILY, WHOLE, CALIBRATION = "family.", "whole.", "calibration."
+FAMILY, WHOLE, CALIBRATION, SHARE = "family.", "whole.", "calibration.", "share."
+OF_BLEND = ("part.", SHARE, CALIBRATION, WHOLE)
 
 
 class Contents(BaseModel):
@@ -38,7 +39,7 @@ class Contents(BaseModel):
     members: list[Normalisation] = Field(default=[], max_length=64)
     """Of each member; none where there is one, whose units are those of all."""
     parts: dict[str, Annotated[float, Field(ge=0, le=1)]] = {}
-    """The weights of a blend."""
+    """The weights of a blend, in the mean."""
 
     @classmethod
     def of(cls, header: Header, path: str | os.PathLike) -> "Contents":
@@ -68,6 +69,7 @@ def save_fitted(file: File, fitted: Fitted, settings: ForecasterSettings) -> Non
         arrays |= arrays_of(member.family, prefix + FAMILY)
     for name, part in fitted.parts.items():
         arrays |= arrays_of(part.predictor, f"part.{name}.")
+        arrays |= arrays_of(part.share, f"{SHARE}{name}.")
         arrays |= arrays_of(part.calibration, f"{CALIBRATION}{name}.")
     arrays |= arrays_of(fitted.whole, WHOLE)
     try:
@@ -96,7 +98,7 @@ def load_fitted(file: File) -> tuple[Fitted, ForecasterSettings]:
     header, arrays = read_arrays(file, kind="forecaster")
     contents, complaint = Contents.of(header, path), f"{path} is damaged"
     normalisations = contents.members or [contents.normalisation]
-    blended = {n: a for n, a in arrays.items() if n.startswith(("part.", CALIBRATION, WHOLE))}
+    blended = {n: a for n, a in arrays.items() if n.startswith(OF_BLEND)}
     own = {name: array for name, array in arrays.items() if name not in blended}
     columns = contents.columns
     sizes = {"observation": len(columns.observed), "privileged": len(columns.privileged)}
@@ -120,7 +122,9 @@ def load_fitted(file: File) -> tuple[Fitted, ForecasterSettings]:
         predictor = kind and module_of(kind, blended, f"part.{name}.", complaint, sizes)
         if calibration is None or (kind is not None and predictor is None):
             raise UserError(f"{complaint}: there is no {name}: restore the file or train again.")
-        return Part(predictor, weight, calibration)
+        # A file from before weights followed the context has none.
+        share = module_of(Share, blended, f"{SHARE}{name}.", complaint, sizes)
+        return Part(predictor, weight, share or Share.constant(weight), calibration)
 
     parts = {name: part(name, weight) for name, weight in contents.parts.items()}
     whole = module_of(Calibration, blended, WHOLE, complaint, sizes)

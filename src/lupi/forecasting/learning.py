@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from lupi._machinery.stopping import saved_if_stopped
-from lupi.blending import Blending, Judged, OutOfFold, Units, fit_blending
+from lupi.blending import Blending, Judged, OutOfFold, fit_blending
 from lupi.data.held_out import Divided, leave_out_in_turns
 from lupi.data.normalisation import Normalisation, to_tasks
 from lupi.data.ragged import RaggedTasks
@@ -21,7 +21,8 @@ from lupi.data.series_table import SeriesTable
 from lupi.errors import UserError
 from lupi.forecasting.digests import digest_series
 from lupi.forecasting.fitted import NETWORKS, Fitted, Member, Part
-from lupi.forecasting.progress import show_epochs, show_waiting
+from lupi.forecasting.positive import find_positive, with_positive
+from lupi.forecasting.progress import say, show_epochs, show_waiting
 from lupi.forecasting.settings import ForecasterSettings
 from lupi.inference.family import some_tasks
 from lupi.models import AbstractProcess, build_process
@@ -62,6 +63,14 @@ def learn(
     progress: bool,
 ) -> Learned:
     """Train the members, each on other series; those it left out tell what it is worth."""
+    started = time.monotonic()
+    identity, given, found_positive = identity_of(series, settings, seed=seed), series, []
+    if settings.find_positive:
+        with show_waiting("Looking at positive columns") if progress else nullcontext():
+            found_positive = find_positive(series, seed=seed)
+        series = with_positive(series, found_positive)
+        for one in found_positive if progress else ():
+            say(f"{one} find_positive=False takes it as it is.")
     number = settings.num_members(len(series))
     size = settings.num_left_out(len(series))
     divided = leave_out_in_turns(series, number, size, rng=np.random.default_rng(seed))
@@ -84,8 +93,6 @@ def learn(
         for key, _ in keys
     ]
     train = settings.train.suited_to(len(training[0]), len(training[0].observations.ts), number)
-    identity = identity_of(series, settings, seed=seed)
-    started = time.monotonic()
     run = _Run(processes, training, _to_validate(held_out), train, settings, checkpoint, identity)
     with show_epochs(train.num_epochs(len(training[0]))) if progress else nullcontext() as show:
         watchers = [watch for watch in (show, on_epoch) if watch is not None]
@@ -114,6 +121,7 @@ def learn(
                 name: Part(
                     None if name == NETWORKS else PLAIN[name].of(everyone),
                     weight,
+                    blending.shares[name],
                     blending.calibrations[name],
                 )
                 for name, weight in blending.weights.items()
@@ -121,7 +129,7 @@ def learn(
     best = best_epochs([one.history for one in fitted], number > 1)
     provenance = {
         "data": {"fingerprint": identity["data"], "series": len(series), "gaps": gaps}
-        | {"digests": digest_series(series)},
+        | {"digests": digest_series(given)},
         "seed": seed,
         "versions": identity["versions"],
         "python": platform.python_version(),
@@ -135,6 +143,8 @@ def learn(
             if name.startswith("validation_")
         },
     }
+    if found_positive:
+        provenance["positive"] = [one.column for one in found_positive]
     if blending is not None:
         provenance |= _told(blending, series)
     whole = None if blending is None else blending.whole
@@ -162,14 +172,8 @@ def _blend(
     root,
 ) -> Blending:
     """What members and plain guesses, each without the series it is asked about, say to it."""
-    folds = OutOfFold(
-        [
-            (tasks, part.numbers[0], Units.between(common, part.normalisation))
-            for tasks, part in zip(held_out, divided, strict=True)
-        ],
-        common,
-        key=jax.random.fold_in(root, 2),
-    )
+    key = jax.random.fold_in(root, 2)
+    folds = OutOfFold.of(divided, common, held_out=held_out, key=key)
     networks = [settings.predictor(*one[:2]) for one in members]
     answers = {NETWORKS: folds.answers(networks, brief=False)}
     seen = [some_tasks(part.training, MOST_SERIES, 0) for part in divided]

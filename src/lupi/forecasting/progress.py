@@ -15,7 +15,7 @@ COMPILING = "Compiling the first step"
 def show_waiting(what: str) -> Iterator[None]:
     """Something that moves, and says what is waited for, on the error stream."""
     if not sys.stderr.isatty():
-        _say(what)
+        say(what)
         yield
         return
     from rich.console import Console
@@ -32,7 +32,7 @@ def show_epochs(epochs: int) -> Iterator[Callable[[dict[str, Any]], None]]:
     than many epochs.
     """
     if not sys.stderr.isatty():
-        yield epochs_as_lines(epochs, _say)
+        yield epochs_as_lines(epochs, say)
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -99,5 +99,6 @@ def _span(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """A line on the error stream."""
     print(f"lupi: {text}", file=sys.stderr, flush=True)

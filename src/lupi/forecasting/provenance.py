@@ -42,3 +42,5 @@ class Provenance(_Known):
     out_of_fold: dict[str, Judgement] = {}
     """By the name of a part, and of the blend of all."""
     weights: dict[str, FiniteFloat] = {}
+    positive: list[str] = []
+    """Observed columns that were found to be better forecast as logarithms."""

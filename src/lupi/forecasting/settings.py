@@ -30,6 +30,10 @@ class ForecasterSettings(ModelSettings):
     """Of the series, chosen at random: not trained on, to see when training is best. Of several
     networks each leaves out its part of all series instead."""
 
+    find_positive: bool = False
+    """Whether observed columns that have only values above 0, and are better forecast as
+    logarithms, are taken for positive."""
+
     def num_members(self, num_series: int) -> int:
         """How many networks there are with so many series."""
         return max(1, min(self.members, num_series))
@@ -67,7 +71,8 @@ def forecaster_settings(
     ```
 
     A dictionary changes what it names; whole settings take the place of the preset's. `others` are
-    `objective`, `inference`, `uses_privileged`, `members`, `blend` and `validation_share`.
+    `objective`, `inference`, `uses_privileged`, `members`, `blend`, `validation_share` and
+    `find_positive`.
     """
     check_name("preset", preset, PRESETS)
     for name, given in (("process", process), ("train", train)):
@@ -87,6 +92,8 @@ def forecaster_settings(
     if entry.objective == Elbo():
         shared |= {"objective": chosen.objective}
     shared |= {"members": chosen.members, "blend": chosen.blend}
+    # A single network is taken as it is, and so are its columns.
+    shared |= {"find_positive": bool(others.get("blend", chosen.blend))}
     values = shared | {"model": model, "process": process, "train": train} | others
     try:
         return ForecasterSettings.model_validate(values)
