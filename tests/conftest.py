@@ -70,6 +70,20 @@ def optimised(monkeypatch):
     monkeypatch.setattr(compilation, "OPTIMISED", OPTIMISED)
 
 
+@pytest.fixture
+def compilations():
+    """What XLA has compiled since."""
+    names = []
+
+    def listen(event: str, seconds: float, **details) -> None:
+        if "backend_compile" in event:
+            names.append(details.get("fun_name"))
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    yield names
+    jax.monitoring.unregister_event_duration_listener(listen)
+
+
 @pytest.fixture(scope="session")
 def lupi():
     return build_process(

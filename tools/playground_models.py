@@ -20,10 +20,11 @@ from lupi.experiments.paper import EXPERIMENTS, PAPER_MODELS
 from lupi.inference import family, reader
 from lupi.serving.built_in import FOLDER
 
-# What is kept of a family, for files of less than 100 kB: a person's clicks tell no more apart.
-family.MOST_SYSTEMS, family.MEMBERS, reader.NEGLIGIBLE = 96, 32, 1e-5
+# What is kept of a family, for files of some tens of kilobytes: a person's clicks tell no more
+# apart. And readers of one size: models of the same sizes share what is compiled.
+family.MOST_SYSTEMS, family.MEMBERS, family.GRID, reader.NEGLIGIBLE = 192, 32, 32, 3e-4
 
-NUM_SERIES, NUM_POINTS, WIDTH, EPOCHS = 400, 31, 24, 400
+NUM_SERIES, NUM_POINTS, WIDTH, EPOCHS = 400, 31, 16, 400
 NOISE = 0.1
 """In standard deviations of a column: one click does not tell all, and a hand may tremble."""
 MISSING = 0.05

@@ -197,6 +197,32 @@ def test_a_value_is_typed_or_marked_missing(opened):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("field", "typed", "said"),
+    [("x1", "much", "expected a number"), ("t", "soon", "expected a time"), ("t", "2", "another")],
+)
+def test_what_cannot_be_typed_is_told_and_what_was_there_stays(opened, field, typed, said):
+    page = opened(SEED_3 + "&o=1;2")
+    before = points(page)
+    page.get_by_label(f"{field} of observation 1").fill(typed)
+    page.keyboard.press("Enter")
+    assert said in problem(page)
+    settle(page)
+    assert points(page) == before
+
+
+@pytest.mark.slow
+def test_tab_goes_on_to_the_next_field_from_one_that_was_changed(opened):
+    page = opened(SEED_3 + "&o=1;2")
+    field = page.get_by_label("t of observation 1")
+    field.focus()
+    field.fill("1.5")
+    page.keyboard.press("Tab")
+    settle(page)
+    assert page.evaluate("document.activeElement.ariaLabel").startswith("x1 of observation 1")
+
+
+@pytest.mark.slow
 def test_a_run_is_uploaded_or_pasted_and_a_mistake_in_it_told(opened):
     page = opened("#m=own")
     table = b"t,x1,x2\n0.5,0.9,-0.9\n2.0,0.1,\n"
@@ -219,6 +245,21 @@ def test_what_the_server_refuses_is_told(opened):
     assert "standard deviations" in problem(page)
     assert any("422" in text for text in opened.wrong)
     opened.wrong.clear()  # a browser says of every answer like that that it is an error
+
+
+@pytest.mark.slow
+def test_a_truth_that_there_cannot_be_is_told(opened):
+    page = opened(SEED_3 + "&p=k:99")
+    assert "k must be from 0.1 to 1.5" in problem(page)
+    assert any("422" in text for text in opened.wrong)
+    opened.wrong.clear()
+
+
+@pytest.mark.slow
+def test_a_link_that_was_mangled_opens_the_page(opened):
+    page = opened("#m=gone&b=gone&s=x&known=a:%25&start=x&o=;;x,1;1;2,,,,&truth=2")
+    assert page.locator(".wide").count() == 2
+    assert [row[0] for row in points(page)] == ["1", "2"]
 
 
 def downloaded(page, button):
@@ -352,6 +393,27 @@ def test_a_phone_shows_all_without_scrolling_sideways_and_a_tap_observes(opened)
     page.touchscreen.tap(box["x"] + 0.4 * box["width"], box["y"] + 0.5 * box["height"])
     settle(page)
     assert len(points(page)) == 1
+
+
+@pytest.mark.slow
+def test_a_finger_drags_a_point(opened):
+    page = opened(SEED_3 + "&o=3", viewport={"width": 420, "height": 800}, has_touch=True)
+    box = page.locator(".point[data-column=x1] .dot").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    fingers = page.context.new_cdp_session(page)
+
+    def touch(kind, *places):
+        points = [{"x": place, "y": y} for place in places]
+        fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", x)
+    for step in range(1, 9):
+        touch("touchMove", x + 10 * step)
+    touch("touchEnd")
+    settle(page)
+    ((t, *_),) = points(page)
+    assert float(t) > 4.5
+    assert f"o={t}" in page.url
 
 
 @pytest.mark.slow

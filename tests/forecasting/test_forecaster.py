@@ -422,20 +422,6 @@ def test_forty_runs_at_once_are_forecast_as_each_alone_bit_for_bit(trained, opti
         np.testing.assert_array_equal(together[label].samples, alone.samples)
 
 
-@pytest.fixture
-def compilations():
-    """What XLA has compiled since."""
-    names = []
-
-    def listen(event: str, seconds: float, **details) -> None:
-        if "backend_compile" in event:
-            names.append(details.get("fun_name"))
-
-    jax.monitoring.register_event_duration_secs_listener(listen)
-    yield names
-    jax.monitoring.unregister_event_duration_listener(listen)
-
-
 def test_another_number_of_series_compiles_nothing(trained, compilations):
     rows = RUNS.drop(columns="k")
     several = pd.concat([rows.assign(run=rows["run"] + suffix) for suffix in ("a", "b")])

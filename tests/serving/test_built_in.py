@@ -1,5 +1,6 @@
 """The models that are shipped, and asking one in another way."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -21,7 +22,21 @@ def test_every_system_of_the_paper_has_a_model_with_privileged_information_and_o
 
 
 def test_they_are_small():
-    assert all(path.stat().st_size < 2**17 for path in FOLDER.iterdir())
+    assert all(path.stat().st_size < 80_000 for path in FOLDER.iterdir())
+
+
+def test_what_is_compiled_for_one_of_them_serves_the_others(catalogue, compilations):
+    catalogue.get("quick").forecaster.predict(None, [1.0])
+    compilations.clear()
+    for name in BUILT_IN:
+        load_built_in(name).with_inference("amortised").predict(None, [1.0])
+    assert compilations == []
+
+
+def test_all_of_them_have_the_same_sizes():
+    fitted = [load_built_in(name)._get().without_privileged for name in BUILT_IN]
+    shapes = [jax.tree.map(np.shape, one) for one in fitted]
+    assert all(one == shapes[0] for one in shapes)
 
 
 def test_another_inference_asks_the_same_networks():

@@ -2,7 +2,9 @@
 
 import json
 import socket
+import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 import httpx2 as httpx
@@ -11,6 +13,15 @@ import pytest
 
 from live_server import serving
 from lupi.serving.app import ServerSettings
+
+HEAD = b"POST /v1/forecast HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+
+
+@pytest.fixture
+def impatient(catalogue, monkeypatch):
+    """A server that waits for clients a moment only."""
+    monkeypatch.setattr("lupi.serving.running.PATIENCE", 0.5)
+    yield from serving(catalogue, ServerSettings(warm=False))
 
 
 @pytest.fixture(scope="module")
@@ -30,22 +41,83 @@ def connected(address):
 
 
 def test_clients_that_are_slow_or_gone_hold_nothing(address):
-    head = b"POST /v1/forecast HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
     half = [connected(address) for _ in range(30)]
     for i, client in enumerate(half):
-        client.sendall(head[:40] if i % 2 else head + b"Content-Length: 1000\r\n\r\n{")
+        client.sendall(HEAD[:40] if i % 2 else HEAD + b"Content-Length: 1000\r\n\r\n{")
     rows = np.arange(1_200)
     many = {"series": (rows // 2).tolist(), "t": (rows % 2).tolist()}
     many |= {"x1": [0.5] * 1_200, "x2": [-0.5] * 1_200}
     body = json.dumps({"observations": many}).encode()
     deaf, gone = connected(address), connected(address)
     for client in (deaf, gone):
-        client.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        client.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
     gone.close()
     answers = [httpx.post(f"{address}v1/forecast", json=asked(i), timeout=60) for i in range(5)]
     assert [answer.status_code for answer in answers] == [200] * 5
     for client in (*half, deaf):
         client.close()
+
+
+def is_closed(client):
+    """Whether the other side has ended it, after whatever it has said."""
+    client.settimeout(10)
+    try:
+        while client.recv(2**16):
+            pass
+    except ConnectionResetError:
+        return True
+    except TimeoutError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("said", [b"", b"GET /healthz HTTP/1.1\r\nHost: 127"])
+def test_a_request_that_does_not_come_in_time_is_not_waited_for(impatient, said):
+    with connected(impatient) as client:
+        client.sendall(said)
+        assert is_closed(client)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"GET /healthz HTTP/1.1\r\nX: ",
+        b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9999\r\n\r\n",
+    ],
+    ids=["head", "body that nobody reads"],
+)
+def test_a_byte_now_and_then_does_not_hold_a_connection(impatient, said):
+    started = time.monotonic()
+    with connected(impatient) as client, suppress(OSError):
+        client.sendall(said)
+        while time.monotonic() - started < 15:
+            client.sendall(b"X")
+            time.sleep(0.05)
+    assert time.monotonic() - started < 10
+
+
+def test_a_client_that_takes_no_answer_is_let_go(impatient):
+    rows = np.arange(1_200)
+    many = {"series": (rows // 2).tolist(), "t": (rows % 2).tolist()}
+    many |= {"x1": [0.5] * 1_200, "x2": [-0.5] * 1_200}
+    body = json.dumps({"observations": many, "trajectories": 16}).encode()
+    with connected(impatient) as deaf:
+        deaf.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        assert deaf.recv(100).startswith(b"HTTP/1.1 200")
+        told, turns = "", 0
+        while "lupi_requests_running 1\n" not in told and turns < 200:  # the one that asks for it
+            told, turns = httpx.get(f"{impatient}metrics", timeout=60).text, turns + 1
+            time.sleep(0.1)
+        assert "lupi_requests_running 1\n" in told
+        received = len(deaf.recv(2**24, socket.MSG_WAITALL))
+        assert received < 2**23  # not the whole of it
+
+
+def test_a_head_without_end_is_refused(address):
+    with connected(address) as client:
+        with suppress(OSError):
+            client.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + b"x" * 2**20)
+        assert is_closed(client)
 
 
 @pytest.mark.slow

@@ -31,15 +31,31 @@ def test_a_request_to_this_machine_is_answered_whatever_port_leads_here(client, 
 
 
 @pytest.mark.parametrize(
-    "origin", ["http://evil.example", "null", "http://127.0.0.1:9999", "http://localhost:8765", ""]
+    "origin",
+    [
+        "http://evil.example",
+        "null",
+        "http://127.0.0.1:9999",
+        "http://localhost:8765",
+        "http://[",
+        "",
+    ],
 )
 def test_a_page_of_another_site_is_refused(client, origin):
     response = client.get("/v1/models", headers={"origin": origin})
     assert response.status_code == 403
 
 
-def test_our_own_page_may_ask(client):
-    own = {"origin": "http://127.0.0.1:8765"}
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_an_image_on_a_page_of_another_site_asks_for_nothing(client, site):
+    headers = {"sec-fetch-site": site}
+    assert client.get("/v1/systems/stiffness", headers=headers).status_code == 403
+    assert client.get("/", headers=headers).status_code == 200  # a link leads here
+
+
+@pytest.mark.parametrize("site", ["same-origin", "none"])
+def test_our_own_page_may_ask(client, site):
+    own = {"origin": "http://127.0.0.1:8765", "sec-fetch-site": site}
     assert client.get("/v1/models", headers=own).status_code == 200
 
 

@@ -8,7 +8,7 @@ from lupi.data.normalisation import Normalisation
 from lupi.data.series_table import Columns
 from lupi.errors import check_name
 from lupi.inference import Family
-from lupi.models import AbstractPredictor, AbstractProcess
+from lupi.models import AbstractPredictor, AbstractProcess, without_privileged
 from lupi.registry import ModelSettings
 
 NETWORKS = "lupi"
@@ -86,6 +86,12 @@ class Fitted:
             calibrations=tuple(part.calibration for part in parts),
             whole=self.whole,
         )
+
+    @cached_property
+    def without_privileged(self) -> AbstractPredictor:
+        """What forecasts where no privileged value is known, as hardly any is: the same program
+        whether training had some or not, so that models of the same sizes share it."""
+        return without_privileged(self.predictor)
 
     def alone(self, name: str) -> AbstractPredictor:
         """A part of the blend, by its name, as it is."""

@@ -216,7 +216,8 @@ class Forecaster:
         seed, num_samples = check_seed(seed), check_whole("num_samples", num_samples, least=2)
         trained = Trained(fitted.columns, fitted.normalisation, fitted.provenance["data"]["gaps"])
         question = read_question(observations, times, starts, privileged, known, trained)
-        predictor = fitted.predictor if by is None else fitted.alone(by)
+        whole = fitted.without_privileged if question.privileged is None else fitted.predictor
+        predictor = whole if by is None else fitted.alone(by)
         answer = answer_question(predictor, question, fitted.normalisation, num_samples, seed)
         if by is None:  # a part may say of itself what it likes
             question, answer = without_runaways(question, answer)

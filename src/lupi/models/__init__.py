@@ -11,7 +11,15 @@ from lupi.models.neural_process import NeuralProcessSettings
 from lupi.models.parts.layers import MLP
 from lupi.models.prediction import Findings, Prediction
 from lupi.models.predictor import AbstractPredictor
-from lupi.models.process import AbstractProcess, Code, Lesson, Sample, no_latent, num_parameters
+from lupi.models.process import (
+    AbstractProcess,
+    Code,
+    Lesson,
+    Sample,
+    no_latent,
+    num_parameters,
+    without_privileged,
+)
 from lupi.models.process_file import load_process, save_process
 from lupi.models.second_order_process import SecondOrderProcessSettings
 from lupi.models.settings import NetworkSettings, ProcessSettings, build_process
@@ -47,4 +55,5 @@ __all__ = [
     "num_parameters",
     "save_process",
     "solve",
+    "without_privileged",
 ]

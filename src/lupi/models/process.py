@@ -17,6 +17,7 @@ from lupi.models.prediction import Prediction
 from lupi.models.predictor import AbstractPredictor
 
 Self = TypeVar("Self", bound="AbstractProcess")
+Predictor = TypeVar("Predictor", bound=AbstractPredictor)
 
 SAMPLES_AT_ONCE = 256
 """Samples of z decoded in one batch: all of thousands at once would take a third longer each."""
@@ -231,7 +232,7 @@ class AbstractProcess(AbstractPredictor):
 
     def without_privileged(self: Self) -> Self:
         """The process at test time: what only privileged information needs taken off."""
-        return _replace(self, AbstractPrivilegedPart, lambda part: None)
+        return without_privileged(self)
 
 
 class TrainingForm(eqx.Module):
@@ -270,6 +271,15 @@ class AbstractPrivilegedPart(eqx.Module):
         context is told.
         """
         return {}
+
+
+def without_privileged(predictor: Predictor) -> Predictor:
+    """A predictor with all of its processes as they are at test time.
+
+    One that was trained with privileged information is then the same program as one that was not,
+    and what is compiled for the one serves the other.
+    """
+    return _replace(predictor, AbstractPrivilegedPart, lambda part: None)
 
 
 def map_samples(decode: Callable[[Array], Normal], latents: Float[AnyArray, "sample latent"]):

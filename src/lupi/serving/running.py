@@ -1,20 +1,66 @@
 """A server from its first word to its last."""
 
+import asyncio
 import socket
 import threading
 import webbrowser
 from collections.abc import Callable
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from lupi._machinery.stopping import hears_signals_itself
 from lupi.errors import UserError
-from lupi.serving.app import Server
+from lupi.serving.app import PATIENCE, Server
 
 FINISHING = 30
 """Seconds that what has been begun may take when the server is stopped."""
 
 MOST_CONNECTIONS = 1024
+
+
+class BoundedProtocol(H11Protocol):
+    """HTTP with clients that may be slow, but not for ever, and that cannot hold a connection.
+
+    It is closed where the rest of a request does not come in time, and where nobody takes what is
+    answered. (Of the body of a request that is being answered, the application sees to it.)
+    """
+
+    _coming: asyncio.TimerHandle | None = None
+    _leaving: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Begin to wait for a request."""
+        super().connection_made(transport)
+        self._coming = self.loop.call_later(PATIENCE, transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait for nothing more."""
+        self._coming, self._leaving = _ended(self._coming), _ended(self._leaving)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Wait on, unless there is something to answer."""
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._coming = _ended(self._coming)
+        elif self._coming is None:  # not once more: a byte now and then is no request
+            self._coming = self.loop.call_later(PATIENCE, self.transport.abort)
+
+    def pause_writing(self) -> None:
+        """Begin to wait for a client that does not take what there is."""
+        super().pause_writing()
+        self._leaving = self.loop.call_later(PATIENCE, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """It does."""
+        super().resume_writing()
+        self._leaving = _ended(self._leaving)
+
+
+def _ended(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -44,6 +90,8 @@ def runner_of(server: Server) -> uvicorn.Server:
     """What takes requests from a socket, with bounds on all that a client may hold."""
     config = uvicorn.Config(
         server.app,
+        http=BoundedProtocol,  # also where httptools is there, which takes heads of any length
+        ws="none",
         log_config=None,  # what it has to say goes where warnings of this program go
         log_level="warning",
         access_log=False,

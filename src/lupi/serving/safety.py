@@ -82,12 +82,15 @@ class Safety:
                 f"expected a request to {', '.join(sorted(self.names))}, got one to "
                 f"{', '.join(hosts) or 'no host'!s:.100}: name it with `lupi serve --name`."
             )
-        if origins and [urlsplit(origin).netloc.lower() for origin in origins] != [
-            hosts[0].lower()
-        ]:
+        # Of an image or a script browsers tell no origin, but whose page it is on.
+        sites = [
+            one for one in found.get("sec-fetch-site", []) if one not in ("same-origin", "none")
+        ]
+        is_foreign = bool(sites) and scope["path"] not in OPEN
+        if is_foreign or (origins and [_origin_of(one) for one in origins] != [hosts[0].lower()]):
             return 403, (
-                f"expected a request of a page of this server, got one of {origins[0]!s:.100}: "
-                "pages of other sites may not ask."
+                "expected a request of a page of this server, got one of "
+                f"{', '.join(origins) or 'another site'!s:.100}: pages of other sites may not ask."
             )
         if self.token is not None and scope["path"] not in OPEN:
             given = found.get("authorization", [""])[0].removeprefix("Bearer ")
@@ -96,6 +99,14 @@ class Safety:
                     "expected the token of `lupi serve --token`, got none or another: send it as "
                     "the header `Authorization: Bearer ...`."
                 )
+        return None
+
+
+def _origin_of(origin: str) -> str | None:
+    """The host and port of an Origin header."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
         return None
 
 

@@ -23,7 +23,9 @@ async function ask(path, body, accept = "application/json") {
   const headers = { accept };
   if (token) headers.authorization = `Bearer ${token}`;
   if (body) headers["content-type"] = "application/json";
-  const response = await fetch(path, { headers, method: body ? "POST" : "GET", body: body && JSON.stringify(body) });
+  const response = await fetch(path, { headers, method: body ? "POST" : "GET", body: body && JSON.stringify(body) }).catch(() => {
+    throw new Error("the server does not answer: see whether `lupi serve` still runs.");
+  });
   if (!response.ok) {
     const told = await response.json().catch(() => ({}));
     throw new Error(told.error || `the server answered ${response.status}.`);
@@ -63,7 +65,7 @@ function readAddress() {
   state.truth = given.get("truth") === "1";
   state.samples = given.get("lines") === "1";
   state.chosen = pairs(given.get("p"), Number);
-  state.known = pairs(given.get("known"), decodeURIComponent);
+  state.known = pairs(given.get("known"), unescaped);
   state.start = first().origin && Number.isFinite(onAxis(given.get("start") || "")) ? given.get("start") : null;
   const { observed } = first();
   state.rows = (given.get("o") || "").split(";").filter(Boolean).map((text) => {
@@ -75,6 +77,14 @@ function readAddress() {
 
 function pairs(text, read) {
   return Object.fromEntries((text || "").split(";").filter(Boolean).map((one) => one.split(":")).map(([name, value]) => [name, read(value)]));
+}
+
+function unescaped(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 function number(text) {
@@ -189,9 +199,10 @@ function setValue(row, name, value) {
 
 function moveTime(row, t) {
   const to = roundTime(t);
-  if (state.rows.some((other) => other !== row && other.t === to)) return;
+  if (state.rows.some((other) => other !== row && other.t === to)) return false;
   row.t = to;
   state.rows.sort((a, b) => a.t - b.t);
+  return true;
 }
 
 function removeRow(row) {
@@ -232,6 +243,7 @@ async function travel(by) {
 }
 
 function commit() {
+  tell("");
   remember();
   changed();
 }
@@ -281,11 +293,11 @@ async function refresh(i) {
       const answer = await ask("v1/forecast", question(view));
       if (views[i] !== view) continue;
       answers[i] = answer;
-      if (i === 0) tell("");
+      tell("", `forecast ${i}`);
       charts[i].setStale(false);
     } catch (error) {
       if (views[i] !== view) continue;
-      tell(error.message);
+      tell(error.message, `forecast ${i}`);
       charts[i]?.setStale(true);
     } finally {
       clearTimeout(slow);
@@ -296,8 +308,18 @@ async function refresh(i) {
   mine.busy = false;
 }
 
-function changed() {
-  history.replaceState(null, "", address());
+let later = 0;
+function showAddress() {
+  clearTimeout(later);
+  try {
+    history.replaceState(null, "", address());
+  } catch {
+    later = setTimeout(showAddress, 1000); // browsers refuse it when it comes too often
+  }
+}
+
+function changed({ settled = true } = {}) {
+  if (settled) showAddress();
   for (const chart of charts) chart.drawPoints();
   showRows();
   showButtons();
@@ -317,7 +339,11 @@ function showAnswers() {
   document.documentElement.dataset.shown = String(Math.min(...views.map((view) => view.shown ?? 0)));
 }
 
-function tell(message) {
+// What went wrong stands there until the same goes well, or something else goes wrong.
+let toldOf = "";
+function tell(message, of = "what was done") {
+  if (!message && of !== toldOf) return;
+  toldOf = of;
   $("problem").hidden = !message;
   $("problem").textContent = message;
 }
@@ -596,6 +622,8 @@ class Chart {
       found.point.focus();
       this.drag(event, found.row, found.panel);
     };
+    // A finger on a point moves the point, and not the page: touch-action does not suffice in SVG.
+    this.points.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false });
     this.points.oncontextmenu = (event) => {
       const found = this.pointOf(event);
       if (!found) return;
@@ -653,7 +681,7 @@ class Chart {
         if (held === null) held = 0;
         setValue(row, panel.name, rounded(this.value(panel, Math.min(panel.to, Math.max(panel.from, y - held))), widthOf(panel.name) / 10));
       }
-      changed();
+      changed({ settled: false });
     };
     const end = () => {
       target.removeEventListener("pointermove", move);
@@ -732,7 +760,7 @@ function showFound() {
       if (!value) {
         box.append(`${name} is not told`);
       } else {
-        box.append(element("b", {}, `${name} = ${short(value.mean)}`), " ", element("small", {}, `90 %: ${brief(value.lower)} to ${brief(value.upper)}`));
+        box.append(element("b", {}, `${name} = ${short(value.mean)}`), " ", element("small", {}, `90\u00a0%: ${brief(value.lower)} to ${brief(value.upper)}`));
         box.append(scale(model.privileged_ranges[name], value, state.truth && truth ? truth.privileged[name] : null));
         told.push(`${name} = ${short(value.mean)}, from ${short(value.lower)} to ${short(value.upper)}`);
       }
@@ -768,7 +796,7 @@ function showSurprise() {
     else {
       const strange = one.surprise < STRANGE;
       box.append(element("span", { class: strange ? "verdict bad" : "verdict" }, strange ? "⚠ These points fit no system that it knows." : "Like the systems that it knows."), " ");
-      const share = one.surprise < 0.001 ? "fewer than 0.1 %" : `${roughly(100 * one.surprise)} %`;
+      const share = one.surprise < 0.001 ? "Fewer than 0.1\u00a0%" : `${roughly(100 * one.surprise)}\u00a0%`;
       box.append(element("small", {}, `${share} of them are as hard to explain.`));
     }
     return box;
@@ -805,44 +833,71 @@ function showWarnings() {
   $("warnings").replaceChildren(...found.map((text) => element("li", {}, text)));
 }
 
-let shownRows = "";
+// Elements of observations stay while these change, and with them the focus.
+const lines = new Map();
+let linesOf = "";
+
+function typeTime(row, text) {
+  const t = first().dates ? onAxis(text.trim().replace(" ", "T")) : number(text);
+  if (!Number.isFinite(t ?? Number.NaN)) return `expected a time, got "${text}".`;
+  return moveTime(row, t) ? "" : "there is another observation at that time.";
+}
+
+function typeValue(row, name, text) {
+  const typed = number(text);
+  if (typed === null && text.trim()) return `expected a number, got "${text}".`;
+  if (typed === null && !first().gaps) return "expected a number: this model has learnt from no missing values.";
+  setValue(row, name, typed);
+  return "";
+}
+
+function lineOf(row) {
+  const { time, observed } = first();
+  const fields = [time, ...observed].map((name, j) => {
+    const input = element("input", { inputmode: "decimal", autocomplete: "off" });
+    input.onchange = () => {
+      const wrong = j ? typeValue(row, name, input.value) : typeTime(row, input.value);
+      if (!wrong) return commit();
+      showRows();
+      return tell(wrong);
+    };
+    return input;
+  });
+  const away = element("button", { type: "button" }, "×");
+  away.onclick = () => removeRow(row);
+  return { line: element("tr", {}, ...[...fields, away].map((one) => element("td", {}, one))), fields, away };
+}
+
 function showRows() {
   const model = first();
-  const now = JSON.stringify([model.name, state.rows.map((row) => [idOf(row), row.t, valuesOf(row)]), selected && idOf(selected.row)]);
-  if (now === shownRows) return;
-  shownRows = now;
-  const active = document.activeElement?.closest("#rows") ? document.activeElement.dataset.key : null;
-  const head = element("thead", {}, element("tr", {}, ...[model.time, ...model.observed].map((name) => element("th", { scope: "col" }, name)), element("td")));
-  const body = element("tbody");
+  const columns = [model.time, ...model.observed];
+  const kind = [model.name, ...columns, state.rows.length > 0].join();
+  if (kind !== linesOf) {
+    linesOf = kind;
+    lines.clear();
+    const head = element("tr", {}, ...columns.map((name) => element("th", { scope: "col" }, name)), element("td"));
+    $("rows").replaceChildren(...(state.rows.length ? [element("thead", {}, head), element("tbody")] : [element("caption", { class: "empty" }, "None yet: click into a panel.")]));
+  }
+  const active = document.activeElement;
+  const body = $("rows").tBodies[0];
   state.rows.forEach((row, i) => {
-    const line = element("tr", { class: selected?.row === row ? "chosen" : "" });
-    const field = (label, text, key, set) => {
-      const input = element("input", { "aria-label": label, "data-key": `${idOf(row)} ${key}`, inputmode: "decimal", autocomplete: "off" });
-      input.value = text;
-      input.onchange = () => {
-        set(input.value);
-        commit();
-      };
-      line.append(element("td", {}, input));
-    };
-    field(`${model.time} of observation ${i + 1}`, showTime(row.t), "t", (text) => {
-      const t = model.dates ? onAxis(text.trim().replace(" ", "T")) : number(text);
-      if (Number.isFinite(t ?? Number.NaN)) moveTime(row, t);
+    if (!lines.has(row)) lines.set(row, lineOf(row));
+    const { line, fields, away } = lines.get(row);
+    line.className = selected?.row === row ? "chosen" : "";
+    const values = valuesOf(row);
+    fields.forEach((input, j) => {
+      const value = values[columns[j]];
+      input.value = j ? (typeof value === "number" ? short(value) : "") : showTime(row.t);
+      input.setAttribute("aria-label", `${columns[j]} of observation ${i + 1}${j && model.gaps ? ", empty where missing" : ""}`);
     });
-    for (const name of model.observed) {
-      const value = valuesOf(row)[name];
-      field(`${name} of observation ${i + 1}${model.gaps ? ", empty where missing" : ""}`, typeof value === "number" ? short(value) : "", name, (text) => {
-        const typed = number(text);
-        if (typed !== null || (model.gaps && text.trim() === "")) setValue(row, name, typed);
-      });
-    }
-    const away = element("button", { type: "button", "aria-label": `Remove observation ${i + 1}` }, "×");
-    away.onclick = () => removeRow(row);
-    line.append(element("td", {}, away));
-    body.append(line);
+    away.setAttribute("aria-label", `Remove observation ${i + 1}`);
+    if (body.rows[i] !== line) body.insertBefore(line, body.rows[i] || null);
   });
-  $("rows").replaceChildren(...(state.rows.length ? [head, body] : [element("caption", { class: "empty" }, "None yet: click into a panel.")]));
-  if (active) $("rows").querySelector(`[data-key="${CSS.escape(active)}"]`)?.focus();
+  for (const row of [...lines.keys()].filter((one) => !state.rows.includes(one))) {
+    lines.get(row).line.remove();
+    lines.delete(row);
+  }
+  if (body?.contains(active)) active.focus();
 }
 
 function showButtons() {
@@ -864,7 +919,10 @@ function showParameters() {
     box.replaceChildren(...truth.parameters.map((one) => {
       const input = element("input", { type: "range", min: String(one.least), max: String(one.most), step: "any", "data-name": one.name, "aria-label": `${one.name}: the model has learnt from ${one.low} to ${one.high}` });
       input.oninput = () => slide(one.name, Number(Number(input.value).toPrecision(3)));
-      input.onchange = remember;
+      input.onchange = () => {
+        remember();
+        showButtons();
+      };
       return element("label", {}, one.name, input, element("output"));
     }));
   }
@@ -884,14 +942,11 @@ async function slide(name, value) {
   sliding.busy = true;
   while (sliding.again) {
     sliding.again = false;
-    try {
-      await loadTruth();
-    } catch (error) {
-      tell(error.message);
-    }
-    changed();
+    await loadTruth();
+    changed({ settled: false });
   }
   sliding.busy = false;
+  showAddress();
 }
 
 function showKnown() {
@@ -935,7 +990,7 @@ function setViews() {
   charts = views.map((view) => new Chart(view, view.kind));
   for (const chart of charts) chart.layOut();
   $("title").textContent = model.title;
-  $("hint").textContent = model.system ? "A system is hidden here. Click to look at it." : "Click to set an observation.";
+  $("hint").textContent = `${model.system ? "A system is hidden here. Click to look at it." : "Click to set an observation."} Drag or arrow keys move a point, Delete or a right click removes it.`;
   $("add-name").textContent = model.time;
   $("wanted-columns").textContent = [model.time, ...model.observed].join(", ");
   for (const one of document.querySelectorAll(".of-system")) one.hidden = !model.system;
@@ -948,22 +1003,22 @@ async function loadTruth() {
   const { system } = first();
   truthAsked += 1;
   const mine = truthAsked;
-  if (!system) truth = null;
-  else {
-    const found = await ask(`v1/systems/${encodeURIComponent(system)}?${new URLSearchParams({ seed: state.seed, ...state.chosen })}`);
-    if (mine === truthAsked) truth = found;
+  let found = null;
+  let wrong = "";
+  try {
+    if (system) found = await ask(`v1/systems/${encodeURIComponent(system)}?${new URLSearchParams({ seed: state.seed, ...state.chosen })}`);
+  } catch (error) {
+    wrong = error.message;
   }
+  if (mine !== truthAsked) return;
+  truth = found;
+  tell(wrong, "truth");
   showParameters();
 }
 
 async function show() {
   selected = null;
-  try {
-    await loadTruth();
-  } catch (error) {
-    truth = null;
-    tell(error.message);
-  }
+  await loadTruth();
   setViews();
   showKnown();
   commit();
@@ -1150,7 +1205,13 @@ function listen() {
 }
 
 async function watchReadiness() {
-  const { readiness } = await ask("healthz");
+  let readiness = null;
+  try {
+    ({ readiness } = await ask("healthz"));
+  } catch {
+    setTimeout(watchReadiness, 5000); // whoever asks for a forecast is told
+    return;
+  }
   const left = readiness.total - readiness.done;
   $("waiting").hidden = left <= 0;
   $("waiting").textContent = `Getting ready: ${readiness.done} of ${readiness.total} programs are compiled. Until then an answer may take some seconds.`;
