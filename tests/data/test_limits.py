@@ -82,6 +82,15 @@ def test_mean_and_std_of_a_positive_quantity_are_those_of_its_central_part(logno
     assert lognormal.std.item() == pytest.approx(sigma, rel=1e-3)
 
 
+def test_the_spread_is_that_of_the_components_medians(lognormal):
+    assert lognormal.spread.scale.item() == 0.0
+    means = np.array([0.0, 1.0, 3.0]).reshape(3, 1, 1)
+    mixture = NormalMixture(means, np.full_like(means, 0.1))
+    found = in_original_units(mixture, normalisation(Limit(lower=0.0))).spread
+    medians = np.exp(0.3 + 0.5 * means.ravel())
+    assert found.scale.item() == pytest.approx(medians.std(ddof=1), rel=1e-6)
+
+
 def test_quantiles_probabilities_and_densities_are_those_of_the_lognormal(lognormal):
     levels = [0.05, 0.5, 0.95]
     np.testing.assert_allclose(lognormal.quantile(levels).ravel(), TRUTH.ppf(levels), rtol=1e-4)

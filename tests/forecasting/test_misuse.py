@@ -51,6 +51,7 @@ MISTAKES = {
     "lupi.evaluate(model, new)": "the series that `read_series` gives, got DataFrame",
     "read(min_points=1.5)": "min_points must be a whole number from 1",
     "read(min_points=0)": "min_points must be a whole number from 1",
+    "predict(observations='none.csv')": "expected a file, found none",
     # Times
     "predict(times=[[0], [1, 2]])": "times must be one list of numbers or dates",
     "predict(times=[[1, 2], [3, 4]])": "times must be one list of numbers or dates",
