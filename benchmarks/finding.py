@@ -203,7 +203,10 @@ def _looking(predictor, test: Task) -> dict[str, list[float]]:
     for step in range(1, 5):
         prediction = _predict(predictor, _taken(seen, best), seen.ts)
         mixtures = NormalMixture(prediction.means, prediction.scales)
-        gains = [information_gain(_one_of(mixtures, i)) for i in range(number)]
+        gains = [
+            information_gain(_one_of(mixtures, i), seen.ts[i], seen.ts[i, best[i]])
+            for i in range(number)
+        ]
         best = np.concatenate([best, np.argmax(gains, axis=1)[:, None]], axis=1)
         even = np.linspace(0, length - 1, step + 2)[1:-1].round().astype(int)
         ways = {"best": best, "random": random[:, :step], "even": np.tile(even, (number, 1))}

@@ -1,6 +1,7 @@
 """Quantiles as columns, and forecasts of many series."""
 
 import time
+from dataclasses import replace
 
 import jax
 import numpy as np
@@ -13,7 +14,7 @@ from lupi.data.normalisation import Normalisation
 from lupi.data.series_table import Columns
 from lupi.distributions import NormalMixture
 from lupi.errors import UserError
-from lupi.forecasting.forecast import Forecast
+from lupi.forecasting.forecast import Forecast, information_gain
 
 MEANS, SCALES = (10.0, -2.0), (3.0, 0.5)
 
@@ -43,6 +44,7 @@ def make_forecast(num_series: int, num_times: int, observed=("x", "y")) -> Forec
         spans=np.tile(np.linspace(0, 1, num_times), num_series),
         key=jax.random.key(0),
         observations=pd.DataFrame(seen | {name: np.arange(2.0 * num_series) for name in observed}),
+        seen_spans=seen["t"],
         surprise=np.linspace(0, 1, num_series),
     )
 
@@ -96,3 +98,25 @@ def test_going_through_many_series_takes_as_long_for_each():
     assert sum(len(forecast[label].times) for label in forecast.series) == 40_000
     assert len(forecast.best_next_time()) == 4_000
     assert time.process_time() - begin < 15
+
+
+def test_near_an_observation_another_one_tells_less():
+    """Of systems that differ as much at all times: the best next time is far from those seen."""
+    forecast = make_forecast(2, 21)
+    apart = np.linspace(-1, 1, 2)[:, None, None]
+    alike = NormalMixture(forecast.mixture.means + apart, forecast.mixture.scales)
+    found = replace(forecast, mixture=alike).best_next_time()
+    assert (found["t"] >= 0.4).all()  # 0 and 0.1 were seen
+    far = 0.5 * np.log(np.linalg.det(np.eye(2) + np.ones((2, 2))))
+    np.testing.assert_allclose(found["gain"], far, rtol=1e-3)
+    gains = information_gain(alike, forecast.spans, np.array([0.0, 0.1]))
+    assert gains[0] < gains[4] < gains[8]
+
+
+def test_without_observations_every_time_tells_what_it_tells():
+    forecast = make_forecast(1, 3)
+    means = np.array([1.0, 2.0, 3.0])[:, None] * np.array([-1.0, 1.0])[:, None, None]
+    mixture = NormalMixture(means + 0 * forecast.mixture.means, forecast.mixture.scales)
+    gains = information_gain(mixture, forecast.spans, np.zeros(0))
+    expected = [0.5 * np.log(1 + 2 * size**2) for size in (1, 2, 3)]  # both columns say the same
+    np.testing.assert_allclose(gains, expected, rtol=1e-6)

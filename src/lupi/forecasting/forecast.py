@@ -47,14 +47,27 @@ def forecast_columns(columns: Columns, levels: Sequence[float] = ()) -> list[str
     return names
 
 
-def information_gain(mixture: NormalMixture) -> Float[np.ndarray, " row"]:
+NEAR, ALIKE = 0.1, 0.9
+"""In spans of the training data: how far what a model has wrong at one time reaches to others; and
+how much of it is the same at the same time."""
+
+
+def information_gain(
+    mixture: NormalMixture,
+    spans: Float[np.ndarray, " row"],
+    seen: Float[np.ndarray, " observation"],
+) -> Float[np.ndarray, " row"]:
     """What an observation of all columns would tell of the system, at each row, in nats.
 
     The mixture's components are the systems that it could be; their means scatter by what an
-    observation there can tell apart. As if all were Gaussian.
+    observation there can tell apart. As if all were Gaussian. Near an observation that was seen
+    already, what the model has wrong is the same again, and one more tells the less: as if the
+    noise were larger there.
     """
     means, scales = np.moveaxis(np.asarray(mixture.means, float), 0, -1), mixture.scales
     noise = np.sqrt((np.asarray(scales, float) ** 2).mean(axis=0))
+    apart = np.abs(np.asarray(spans)[:, None] - seen).min(axis=1, initial=np.inf)
+    noise = noise / np.sqrt(1 - (ALIKE * np.exp(-0.5 * (apart / NEAR) ** 2)) ** 2)[:, None]
     apart = (means - means.mean(axis=-1, keepdims=True)) / noise[..., None]
     scatter = apart @ np.swapaxes(apart, -1, -2) / means.shape[-1]
     return 0.5 * np.linalg.slogdet(np.eye(scatter.shape[-1]) + scatter)[1]
@@ -86,6 +99,8 @@ class Forecast:
     """Of the noise in `samples`, the same for every series."""
     observations: "pd.DataFrame"
     """What the forecast was made from, in long format."""
+    seen_spans: np.ndarray
+    """Of each observation, its time in spans of the training data."""
     privileged: Recovered | None = None
     """The privileged values of training, recovered from the observations; none where training had
     none."""
@@ -169,6 +184,8 @@ class Forecast:
     @cached_property
     def _seen(self) -> dict[Any, np.ndarray]:
         """The rows of the observations of each series."""
+        if self.columns.series is None:
+            return {self.series[0]: np.arange(len(self.observations))}
         return dict(self.observations.groupby(self.columns.series).indices)
 
     def __len__(self) -> int:
@@ -200,7 +217,7 @@ class Forecast:
         if label not in self._rows:
             known = ", ".join(map(shown, self.series[:5]))
             raise UserError(f"there is no series {shown(label)} in this forecast, but {known}.")
-        rows, seen = self._rows[label], self.observations
+        rows, seen = self._rows[label], self._seen[label]
         among = np.array([self._places[label]])
         means, scales = self.mixture.means[:, rows], self.mixture.scales[:, rows]
         return replace(
@@ -210,7 +227,8 @@ class Forecast:
             mixture=NormalMixture(means, scales),
             positions=self.positions[rows],
             spans=self.spans[rows],
-            observations=seen if self.columns.series is None else seen.iloc[self._seen[label]],
+            observations=self.observations.iloc[seen],
+            seen_spans=self.seen_spans[seen],
             privileged=None if self.privileged is None else self.privileged.select(among),
             surprise=None if self.surprise is None else self.surprise[among],
             effective_share=None if self.effective_share is None else self.effective_share[among],
@@ -271,12 +289,15 @@ class Forecast:
         """
         import pandas as pd
 
-        gains = information_gain(self.mixture)
-        rows = []
+        means, scales, rows = self.mixture.means, self.mixture.scales, []
         for label, there in self._rows.items():
-            best = there.start + np.argmax(gains[there])
+            mixture = NormalMixture(means[:, there], scales[:, there])
+            seen = self.seen_spans[self._seen[label]]
+            gains = information_gain(mixture, self.spans[there], seen)
+            best = np.argmax(gains)
             named = {} if self.columns.series is None else {self.columns.series: label}
-            rows.append(named | {self.columns.time: self.times[best], "gain": gains[best]})
+            when = self.times[there.start + best]
+            rows.append(named | {self.columns.time: when, "gain": gains[best]})
         return pd.DataFrame(rows)
 
     def systems(self, *, coverage: float = 0.9) -> "pd.DataFrame":

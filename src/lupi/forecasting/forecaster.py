@@ -236,6 +236,9 @@ class Forecaster:
             ),
             key=key,
             observations=table.to_dataframe(),
+            seen_spans=fitted.normalisation.to_model_times(
+                table.times, np.repeat(question.origins, table.lengths)
+            ),
             refused=dict(question.refused),
             learnt_from=self.settings.sizes_learnt_from,
             **self._found(findings, table.labels),

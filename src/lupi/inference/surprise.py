@@ -67,13 +67,17 @@ def fit_surprise(
 ) -> Surprise:
     """From the evidence of many contexts of each size, of so many series; of as many by default.
 
-    The share of a family below the lowest of few values may be large. So each value has the share
+    How far below the usual a system may lie is told by all sizes together, each in units of its
+    own: systems at the edge of a family are few, and of one size perhaps none was among them. And
+    the share of a family below the lowest of few values may be large. So each value has the share
     that is not exceeded with the confidence `SURE`, and not the one that was seen.
     """
-    finite = np.sort(np.nan_to_num(log_evidence, nan=-1e30, neginf=-1e30, posinf=1e30), axis=1)
-    number = finite.shape[1]
-    shares = _shares_below(number, min(number, num_series or number))
-    quantiles = np.stack([_at_even_levels(values, shares) for values in finite])
+    finite = np.nan_to_num(log_evidence, nan=-1e30, neginf=-1e30, posinf=1e30)
+    lower, middle = np.quantile(finite, (0.25, 0.5), axis=1, keepdims=True)
+    width = np.maximum(middle - lower, 1e-6)
+    apart = np.sort(((finite - middle) / width).ravel())
+    shares = _shares_below(apart.size, min(finite.shape[1], num_series or finite.shape[1]))
+    quantiles = middle + width * _at_even_levels(apart, shares)
     return Surprise(sizes.astype(np.float32), quantiles.astype(np.float32))
 
 
