@@ -113,6 +113,17 @@ def test_a_client_that_takes_no_answer_is_let_go(impatient):
         assert received < 2**23  # not the whole of it
 
 
+def test_a_client_that_goes_in_the_middle_of_its_request_is_no_fault_of_the_server(impatient):
+    with connected(impatient) as client:
+        client.sendall(HEAD + b"Content-Length: 1000\r\n\r\n{")
+    told, turns = "", 0
+    while 'path="/v1/forecast"' not in told and turns < 100:
+        told, turns = httpx.get(f"{impatient}metrics", timeout=60).text, turns + 1
+        time.sleep(0.05)
+    assert 'path="/v1/forecast",status="400"' in told
+    assert "lupi_errors_total 0\n" in told
+
+
 def test_a_head_without_end_is_refused(address):
     with connected(address) as client:
         with suppress(OSError):

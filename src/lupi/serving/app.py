@@ -14,6 +14,7 @@ from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
 from starlette.exceptions import HTTPException as AnyHTTPException
+from starlette.requests import ClientDisconnect
 
 from lupi import __version__
 from lupi.errors import UserError
@@ -237,6 +238,8 @@ class Server:
             raise HTTPException(
                 408, "the request did not come in time: send it again.", {"connection": "close"}
             ) from None
+        except ClientDisconnect:  # nobody hears it, but it is no fault of ours
+            raise HTTPException(400, "the request ended before its end.") from None
         return b"".join(parts)
 
 

@@ -990,7 +990,7 @@ function setViews() {
   charts = views.map((view) => new Chart(view, view.kind));
   for (const chart of charts) chart.layOut();
   $("title").textContent = model.title;
-  $("hint").textContent = `${model.system ? "A system is hidden here. Click to look at it." : "Click to set an observation."} Drag or arrow keys move a point, Delete or a right click removes it.`;
+  $("hint").textContent = `${model.system ? "A system is hidden here. Click to look at it." : "Click to set an observation."} ${matchMedia("(pointer: coarse)").matches ? "Points can be dragged." : "Drag or arrow keys move a point, Delete or a right click removes it."}`;
   $("add-name").textContent = model.time;
   $("wanted-columns").textContent = [model.time, ...model.observed].join(", ");
   for (const one of document.querySelectorAll(".of-system")) one.hidden = !model.system;
