@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import lupi.prediction as prediction_module
 from lupi.data import Observations, Task
 from lupi.errors import UserError
 from lupi.models import NeuralODEProcess, Prediction
@@ -228,11 +227,11 @@ def test_many_systems_are_predicted_as_each_is_alone(lupi, tasks):
         np.testing.assert_allclose(many.samples[i], alone.samples, rtol=1e-4, atol=1e-4)
 
 
-def test_numbers_do_not_depend_on_how_many_threads_compute_them(lupi, tasks, monkeypatch):
+def test_numbers_do_not_depend_on_how_many_threads_compute_them(lupi, tasks):
     seen, found = tasks.observations, {}
     for number in (1, 3):
-        monkeypatch.setattr(prediction_module, "num_threads", lambda number=number: number)
-        parts = predict_in_parts(lupi, seen, seen.ts, num_samples=8, keys=jax.random.key(0))
+        how = {"num_samples": 8, "threads": number, "keys": jax.random.key(0)}
+        parts = predict_in_parts(lupi, seen, seen.ts, **how)
         sizes, means = zip(*((len(part.ts), part.means) for part in parts), strict=True)
         assert len(sizes) == number  # so that the threads have something to do
         found[number] = np.concatenate(means)

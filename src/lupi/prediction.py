@@ -1,9 +1,9 @@
 """From a few observations to a distribution over the whole trajectory, of one system or many."""
 
 import math
-from collections import deque
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import jax
@@ -13,7 +13,6 @@ from jax.core import Tracer
 from jaxtyping import Array, Float, Key, PRNGKeyArray
 
 from lupi._machinery.compilation import compiled, is_traced, padded_size
-from lupi._machinery.environment import num_threads
 from lupi.data import Observations, Task
 from lupi.distributions import AnyArray
 from lupi.errors import UserError, check_whole
@@ -38,6 +37,10 @@ NUMBERS_AT_ONCE = 2**25
 
 WORTH_OPTIMISING = 4_000
 """Trajectories from which on predicting is compiled to run fast, not to be ready soon."""
+
+_TURN = threading.RLock()
+"""Of whoever predicts. A predictor may call LAPACK, and on batches of matrices its calls wait for
+threads of XLA's, on which they run themselves: two at a time wait for each other for ever."""
 
 
 def predict(
@@ -155,14 +158,16 @@ def predict_in_parts(
     *,
     num_samples: int,
     horizon: int = 1,
+    threads: int = 1,
     keys: Key[Array, "*series"],
 ) -> Iterator[Part]:
     """The same, some systems after the others, for more than memory holds; compiled to run fast.
 
-    Each prediction is the same to the last bit, whatever systems stand beside it.
+    Each prediction is the same to the last bit, whatever systems stand beside it, and however many
+    threads compute them: more than one where the predictor does not call LAPACK.
     """
     arguments, sizes = (contexts, times, keys), (num_samples, horizon, 1)
-    return _each(_from_context, predictor, arguments, sizes, brief=False)
+    return _each(_from_context, predictor, arguments, sizes, brief=False, threads=threads)
 
 
 def predict_in_training(
@@ -201,11 +206,12 @@ def _each(
     sizes: tuple[int, int, int],
     *,
     brief: bool | None = None,
+    threads: int = 1,
 ) -> Iterator[Part]:
-    """A function of each series, some of them in one compiled call, and a call on each core.
+    """A function of each series, some of them in one compiled call, and a call on each thread.
 
     `sizes`: samples, horizon, and how many series are computed side by side. What is compiled, and
-    with it the last bit of each result, does not depend on the number of cores.
+    with it the last bit of each result, does not depend on the number of threads.
     """
     *parts, times, keys = arguments
     number, num_times = times.shape
@@ -229,7 +235,7 @@ def _each(
         found = jax.tree.map(lambda leaf: np.asarray(leaf)[:count], results)
         return Part(some[-2][:count], *found)
 
-    threads = max(1, min(num_threads(), NUMBERS_AT_ONCE // (at_once * numbers_of_one)))
+    threads = max(1, min(threads, NUMBERS_AT_ONCE // (at_once * numbers_of_one)))
     # Even shares for all threads, of whole turns.
     share = sizes[2] * math.ceil(number / (threads * sizes[2]))
     length = max(1, min(at_once, share))
@@ -238,23 +244,20 @@ def _each(
     )
 
 
-def _in_order(part: Callable[[int, int], Part], places: list[tuple[int, int]], threads: int):
-    """Parts of series, computed on so many threads, and given in their order.
-
-    No more are begun than are soon asked for.
-    """
-    if threads == 1 or len(places) == 1:
-        yield from (part(*place) for place in places)
-        return
-    part(0, 0)  # compiles what is not compiled yet, which each thread would do for itself
+def _in_order(
+    part: Callable[[int, int], Part], places: list[tuple[int, int]], threads: int
+) -> Iterator[Part]:
+    """Parts of series, so many at a time, and given in their order."""
+    if len(places) > 1 and threads > 1:
+        with _TURN:
+            part(0, 0)  # compiles what is not compiled yet, which each thread would do for itself
     with ThreadPoolExecutor(threads) as pool:
-        under_way: deque[Future[Part]] = deque()
-        for place in places:
-            under_way.append(pool.submit(part, *place))
-            if len(under_way) > threads:
-                yield under_way.popleft().result()
-        while under_way:
-            yield under_way.popleft().result()
+        for start in range(0, len(places), threads):
+            some = places[start : start + threads]
+            with _TURN:  # a thread is not worth starting for one of them
+                run = map if len(some) == 1 else pool.map
+                found = list(run(lambda place: part(*place), some))
+            yield from found
 
 
 def _joined(parts: Iterable[Part]) -> Prediction:

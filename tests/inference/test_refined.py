@@ -11,6 +11,7 @@ from lupi.errors import UserError
 from lupi.inference import Amortised, InferringPredictor, Refined, learn_family
 from lupi.inference.mixture import mixture_of
 from lupi.inference.refined import far_apart
+from lupi.inference.trust import Trust
 from lupi.models import Sample
 from lupi.prediction import predict_many
 from toy_processes import NOISE, Known
@@ -182,3 +183,14 @@ def test_a_family_must_be_known():
     assert np.isfinite(
         ask(InferringPredictor(Known("line"), Amortised()), context_of((0.1, 1.0)), [1.0]).means
     ).all()
+
+
+def test_where_many_members_fit_the_draws_still_count(line):
+    """A point so noisy that a third of all systems explain it: the prior alone would be a poor
+    place to draw from, and what was found is a good one."""
+    trust = Trust(
+        *(np.array([value], np.float32) for value in (1.0, 0.5 / NOISE, 1.0)), np.ones(())
+    )
+    noisy = eqx.tree_at(lambda line: line.family.trust, line, trust)
+    found = ask(noisy, context_of((0.0, 1.5)), [0.0, 1.0]).findings
+    assert found.effective_share[0] > 0.5

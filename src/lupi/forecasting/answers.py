@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from lupi._machinery.compilation import padded_size
+from lupi._machinery.environment import num_threads
 from lupi._machinery.memory import check_memory
 from lupi.data import Task
 from lupi.data.normalisation import Normalisation, to_tasks
@@ -117,6 +118,7 @@ def answer_question(
             padded,
             num_samples=drawn,
             horizon=horizon,
+            threads=num_threads(),
             keys=key,
         )
         following = iter(members)

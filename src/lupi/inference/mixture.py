@@ -29,7 +29,7 @@ class GaussianMixture(eqx.Module):
     log_weights: Float[AnyArray, " component"]
     means: Float[AnyArray, "component dimension"]
     factors: Float[AnyArray, "component dimension dimension"]
-    """Lower triangular; times its transpose it is the covariance."""
+    """Triangular; times its transpose it is the covariance."""
     inverses: Float[AnyArray, "component dimension dimension"]
     """Of the factors."""
 

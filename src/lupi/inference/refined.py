@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from lupi._machinery.compilation import padded_size
+from lupi._machinery.factors import factors_of, solve_positive
 from lupi.data.observations import Observations
 from lupi.distributions import AnyArray, Normal
 from lupi.errors import UserError
@@ -44,8 +45,9 @@ standard deviations, up to which members are counted to a place that was found."
 ALIKE = 0.2
 """Members that are no farther apart, in coordinates of unit scale, lead to the same place."""
 
-MOST_PRIOR = 0.75
-"""Of the draws, from the prior instead of around what was found."""
+MOST_PRIOR = 0.5
+"""Of the draws, from the prior instead of around what was found: where that is right, the others
+suffice for the weights not to be flattened."""
 
 LEAST_DRAWS = 32
 """From which samples are chosen, however few."""
@@ -271,7 +273,8 @@ def _search_in_rounds(
         optima, scores, turn = state
         unexplained = ~jnp.any(optima.misfit < acceptable)
         best = optima.curvature[jnp.argmin(optima.height)]
-        is_wide = jnp.max(jnp.diagonal(jnp.linalg.inv(best))) > WIDE**2
+        _, inverse = factors_of(best)
+        is_wide = jnp.max(jnp.sum(inverse**2, axis=0)) > WIDE**2
         return (turn < ROUNDS) & (unexplained | (is_wide & jnp.any(scores > likely)))
 
     def search(state):
@@ -361,7 +364,7 @@ def _search(problem: _Problem, starts: Float[Array, "start active"], steps: int)
         )
         diagonals = jax.vmap(jnp.diag)(jnp.diagonal(here.curvature, axis1=1, axis2=2))
         damped = here.curvature + damping[:, None, None] * diagonals
-        move = jax.vmap(_solve)(damped, here.slope)
+        move = jax.vmap(solve_positive)(damped, here.slope)
         gain = 0.5 * jnp.sum(here.slope * move, axis=1)
         return _Search(here, damping, move, gain, search.steps + 1)
 
@@ -374,15 +377,11 @@ def _search(problem: _Problem, starts: Float[Array, "start active"], steps: int)
     )
     here = jax.lax.while_loop(promising, step, begin).here
     # The last step, where the surface is all but what it looks like from here, costs nothing.
-    move = jax.vmap(_solve)(here.curvature, here.slope)
+    move = jax.vmap(solve_positive)(here.curvature, here.slope)
     gain = 0.5 * jnp.sum(here.slope * move, axis=1)
     gain = jnp.where((gain > 0) & (gain < 1), gain, 0.0)
     place = jnp.where((gain > 0)[:, None], here.place - move, here.place)
     return here._replace(place=place, height=here.height - gain)
-
-
-def _solve(matrix, vector):
-    return jax.scipy.linalg.solve(matrix, vector, assume_a="pos")
 
 
 def _scores_of_members(
@@ -423,7 +422,8 @@ def _effective_share(log_weights: Float[Array, " sample"]) -> Float[Array, ""]:
 
 def _proposal(family: Family, optima: _Optimum, scores) -> GaussianMixture:
     """A Gaussian at each optimum, weighed by its evidence, beside the prior's own."""
-    factors, inverses = jax.vmap(_covariance_factors)(optima.curvature)
+    # Of the covariance, which is the inverse of the curvature: the transposes, each for the other.
+    inverses, factors = (jnp.swapaxes(f, 1, 2) for f in jax.vmap(factors_of)(optima.curvature))
     volumes = jnp.sum(jnp.log(jnp.diagonal(factors, axis1=1, axis2=2)), axis=1)
     apart = optima.place[:, None] - optima.place
     distances = _squared_distances(apart, optima.curvature)
@@ -444,10 +444,3 @@ def _proposal(family: Family, optima: _Optimum, scores) -> GaussianMixture:
         jnp.concatenate([factors, jnp.asarray(family.prior.factors)]),
         jnp.concatenate([inverses, jnp.asarray(family.prior.inverses)]),
     )
-
-
-def _covariance_factors(curvature):
-    """The lower triangular factor of the inverse, and the inverse of that factor."""
-    upper = jnp.linalg.cholesky(curvature[::-1, ::-1])[::-1, ::-1]
-    eye = jnp.eye(len(curvature))
-    return jax.scipy.linalg.solve_triangular(upper, eye, lower=False).T, upper.T

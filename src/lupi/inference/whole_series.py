@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from lupi._machinery.factors import solve_positive
 from lupi.data import Observations
 from lupi.models import AbstractProcess, Code, Sample
 
@@ -45,7 +46,7 @@ def explaining_latent(
         curvature = slopes.T @ slopes + precision
         damped = curvature + damping * jnp.diag(jnp.diag(curvature))
         slope = slopes.T @ apart + precision @ (z - mean)
-        new = z - jnp.linalg.solve(damped, slope)
+        new = z - solve_positive(damped, slope)
         there = height(new)
         better = there < here
         return (

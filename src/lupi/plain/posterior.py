@@ -4,12 +4,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from lupi._machinery.factors import factors_of
 from lupi.distributions import AnyArray
 from lupi.models import hermite
 
 GRID = 48
-"""Times at which functions are drawn; from 64 on LAPACK factors matrices on several threads, which
-wait for each other longer than it takes."""
+"""Times at which functions are drawn."""
 
 FAR = 1e6
 """The variance of what was not observed."""
@@ -41,21 +41,17 @@ def draw_functions(
     They are drawn on a grid of `GRID` times, from as many Normal numbers. What was not observed is
     0 in `ys`.
     """
-    factor = jnp.linalg.cholesky(covariance)
-
-    def whitened(values):
-        return jax.scipy.linalg.solve_triangular(factor, values, lower=True)
-
+    _, inverse = factors_of(covariance)
     # By these formulas and not by tinygp's conditioned process, which factors the covariance of
     # all times too: that took most of the time.
     grid = jnp.linspace(0.0, float(horizon), GRID)
     everywhere = jnp.concatenate([times, grid])
-    explained = whitened(kernel(jnp.asarray(ts), everywhere))
+    explained = inverse @ kernel(jnp.asarray(ts), everywhere)
     at_times, on_grid = explained[:, : len(times)], explained[:, len(times) :]
-    mean = at_times.T @ whitened(ys)
+    mean = at_times.T @ (inverse @ ys)
     variance = kernel(times) - jnp.sum(at_times**2, axis=0)
     of_grid = kernel(grid, grid) - on_grid.T @ on_grid + 1e-4 * jnp.eye(GRID)
-    factor = jnp.linalg.cholesky(of_grid)
+    factor, _ = factors_of(of_grid)
     position = jnp.clip(times / horizon, 0.0, 1.0) * (GRID - 1)
     drawn = jax.vmap(
         lambda f: hermite(position, f[:, None], jnp.asarray(jnp.gradient(f))[:, None])[:, 0]
