@@ -244,7 +244,10 @@ def _draw_sharpness(axis: Axes, arrays) -> None:
     axis.set_xscale("log")
     axis.xaxis.set_minor_formatter(NullFormatter())
     axis.set(xlabel="mean standard deviation of a system", ylabel="share of systems")
-    axis.legend(loc="best")
+    if axis.patches:
+        axis.legend(loc="best")
+    else:
+        axis.text(0.5, 0.5, "no model here has a spread", transform=axis.transAxes, ha="center")
 
 
 def draw_training(folders: list[RunFolder], experiments: Mapping[str, Experiment]) -> Figure:
