@@ -16,8 +16,8 @@ from jax.core import Tracer
 from lupi._machinery.forks import check_not_forked
 
 ON_ONE_THREAD: dict[str, bool | int] = {"xla_cpu_multi_thread_eigen": False}
-"""Work this small takes longer to hand to other threads than to do. And calls that share XLA's own
-threads may wait for each other for ever; those that have none do not, and so run side by side."""
+"""Work this small takes longer to hand to other threads than to do; several calls on threads of
+their own keep all cores busy."""
 
 OPTIMISED = ON_ONE_THREAD | {"xla_backend_optimization_level": 1}
 """For what runs for long. XLA's own default, level 3, compiles a third longer to code that is no
