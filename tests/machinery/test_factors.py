@@ -15,7 +15,7 @@ def positive(size: int, spread: float = 1.0) -> np.ndarray:
     return (rotation * 10.0 ** np.linspace(0, spread, size)) @ rotation.T
 
 
-@pytest.mark.parametrize("size", [1, 2, 7, 48])
+@pytest.mark.parametrize("size", [1, 2, 7, 48, 150])
 def test_factor_and_inverse_are_those_of_another_library(size):
     matrix = positive(size)
     factor, inverse = jax.jit(factors_of)(matrix.astype(np.float32))
