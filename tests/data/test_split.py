@@ -96,3 +96,15 @@ def test_without_another_kind_contexts_are_as_they_always_were():
 def test_shares_must_be_some():
     with pytest.raises(ValidationError, match="at least one kind"):
         Contexts(random=0.0)
+
+
+def test_with_less_room_it_is_the_same_split():
+    ts, ys = np.linspace(0, 1, 12, dtype=np.float32), np.arange(24, dtype=np.float32)
+    seen = Observations(ts, ys.reshape(12, 2), np.arange(12) != 3)
+    split = split_randomly(seen, context_sizes=(2, 4), target_sizes=(5, 7), key=jax.random.key(0))
+    less = split.with_room(7)
+    assert less.target.ts.shape == (7,)
+    for whole, part in ((split.target, less.target), (split.context, less.context)):
+        np.testing.assert_array_equal(part.ts[part.mask], np.asarray(whole.ts)[whole.mask])
+        np.testing.assert_array_equal(part.ys[part.mask], np.asarray(whole.ys)[whole.mask])
+    assert split.with_room(12) is split

@@ -71,6 +71,17 @@ class Split(eqx.Module):
         """The context set."""
         return self.target.only(self.in_context)
 
+    def with_room(self, number: int) -> "Split":
+        """The same of one task, with room for so many points; the target must have no more.
+
+        What is not in the target takes as long to represent and to decode as what is.
+        """
+        if number >= self.in_context.shape[-1]:
+            return self
+        chosen = jnp.argsort(~self.target.mask, stable=True)[:number]
+        target = self.target.map_points(lambda leaf: jnp.asarray(leaf)[chosen])
+        return Split(target, self.in_context[chosen])
+
 
 def split_randomly(
     observations: Observations,

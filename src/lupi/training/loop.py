@@ -286,8 +286,7 @@ def _take(
     """Of each process's tasks those chosen, stacked."""
     ragged = [part for part in parts if isinstance(part, RaggedTasks)]
     longest = max((int(part.lengths.max()) for part in ragged), default=0)
-    largest = max(settings.target_sizes[1], settings.context_sizes[1])
-    length = min(longest, max(LONGEST, 2 * largest))
+    length = min(longest, max(LONGEST, 2 * settings.largest_set))
     return _stack(
         [
             part.take(i, length=length, rng=rng) if isinstance(part, RaggedTasks) else part[i]
@@ -405,7 +404,7 @@ class _Loop(NamedTuple):
                 contexts=settings.contexts,
                 key=split_key,
             )
-            return split, task.privileged, objective_key
+            return split.with_room(settings.largest_set), task.privileged, objective_key
 
         return jax.vmap(one)(tasks, keys)
 

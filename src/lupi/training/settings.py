@@ -64,6 +64,11 @@ class TrainingSettings(BaseModel):
                 raise ValueError(f"{name} must be (smallest, largest), got ({smallest}, {largest})")
         return self
 
+    @property
+    def largest_set(self) -> int:
+        """The most observations that a target, and a context inside it, may have."""
+        return max(self.target_sizes[1], self.context_sizes[1])
+
     def limited_to(self, num_tasks: int) -> "TrainingSettings":
         """The same, with no more series in a step than there are."""
         return self.model_copy(update={"batch_size": min(self.batch_size, num_tasks)})
