@@ -334,7 +334,7 @@ class _Search(NamedTuple):
     move: Float[Array, "start active"]
     """What to subtract next."""
     gain: Float[Array, " start"]
-    """By how much that will lower the height, as far as the surface is what it looks like."""
+    """By how much the height can be lowered, as far as the surface is what it looks like."""
     steps: Int[Array, ""]
 
 
@@ -364,8 +364,10 @@ def _search(problem: _Problem, starts: Float[Array, "start active"], steps: int)
         )
         diagonals = jax.vmap(jnp.diag)(jnp.diagonal(here.curvature, axis1=1, axis2=2))
         damped = here.curvature + damping[:, None, None] * diagonals
-        move = jax.vmap(solve_positive)(damped, here.slope)
-        gain = 0.5 * jnp.sum(here.slope * move, axis=1)
+        matrices = jnp.concatenate([damped, here.curvature])
+        move, whole = jnp.split(jax.vmap(solve_positive)(matrices, jnp.tile(here.slope, (2, 1))), 2)
+        # Of the whole move: along a narrow valley a damped one promises little while much is left.
+        gain = 0.5 * jnp.sum(here.slope * jnp.where(jnp.isfinite(whole), whole, move), axis=1)
         return _Search(here, damping, move, gain, search.steps + 1)
 
     begin = _Search(
