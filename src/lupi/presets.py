@@ -29,8 +29,8 @@ BEST = Preset(
         "min_latent_scale": 0.01,
         "min_observation_scale": 1e-4,
         # The same in training and after it: the decoder is a simulator together with its solver.
-        "solver_steps": 16,
-        "training_solver_steps": 16,
+        "solver_steps": 8,
+        "training_solver_steps": 8,
         "marks_gaps": True,
     },
     train=TrainingSettings(

@@ -30,7 +30,7 @@ from lupi.models.solving import hermite
 POWERS = (1.0, 0.8, 0.6, 0.4, 0.2, 0.0)
 """Of the importance weights: the first that leaves enough samples is taken."""
 
-NEAR, HIGH = 0.2, 12.0
+NEAR, HIGH = 0.9, 12.0
 """In nats: what is not worth a step of the search, and above the best what will not count."""
 
 ROUNDS, KEPT = 16, 16
