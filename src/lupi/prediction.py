@@ -127,6 +127,7 @@ def predict_many(
     num_samples: int,
     horizon: int = 1,
     brief: bool | None = None,
+    threads: int = 1,
     keys: Key[Array, "*series"],
 ) -> Prediction:
     """What `predict` gives for each of many systems, up to rounding and without its padding.
@@ -134,9 +135,10 @@ def predict_many(
     It is compiled for the sizes that arrive, but for the number of systems; to be ready soon or to
     run fast, whichever is over sooner, unless the caller knows whether it will be `brief`. One key
     serves all alike. With privileged values (a `Task`) an `InferringPredictor` makes use of them.
+    More than one thread is for predictors that do not call LAPACK, and changes no number.
     """
     arguments, sizes = (_without_room(contexts), times, keys), (num_samples, horizon, SIDE_BY_SIDE)
-    return _joined(_each(_from_context, predictor, arguments, sizes, brief=brief))
+    return _joined(_each(_from_context, predictor, arguments, sizes, brief=brief, threads=threads))
 
 
 def _without_room(contexts: Observations | Task) -> Observations | Task:

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import Int, PRNGKeyArray
 
+from lupi._machinery.environment import num_threads
 from lupi.data import Observations, RaggedTasks, Task
 from lupi.data.between import with_points_between
 from lupi.distributions import NormalMixture
@@ -110,6 +111,7 @@ def prepare_together(
                 asked.hidden.ts,
                 num_samples=NUM_SAMPLES,
                 brief=False,
+                threads=num_threads(),
                 keys=key,
             )
             found.append(_Answers(asked, prediction))

@@ -13,7 +13,7 @@ from lupi.errors import UserError, UserNotice
 from lupi.experiments import EXPERIMENTS
 from lupi.models import NeuralODEProcessSettings, build_process, load_process
 from lupi.objectives import Elbo
-from lupi.training import TrainingSettings, fit, fit_together, loop
+from lupi.training import TrainingSettings, fit, fit_together, loop, train_epochs
 
 OLD_FILES = Path(__file__).parents[1] / "old_files"
 SETTINGS = TrainingSettings(epochs=3, context_sizes=(3, 5), target_sizes=(8, 15))
@@ -135,6 +135,22 @@ def test_processes_trained_together_become_what_they_become_alone(nopi, tasks):
         alone = fit(process, halves[i], tasks[4 * i : 4 * i + 4], settings=SETTINGS, key=keys[i])
         assert_same(fitted.process, alone.process, rtol=1e-4, atol=1e-5)
         assert fitted.history[-1] == pytest.approx(alone.history[-1], rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_two_networks_of_one_forecaster_learn_side_by_side_what_each_learns_alone(
+    threads, fitted, lupi, tasks, monkeypatch
+):
+    monkeypatch.setattr(loop, "num_threads", lambda: threads)
+    keys = [jax.random.key(0), jax.random.key(1)]
+    *_, state = train_epochs(
+        [lupi] * 2, [tasks] * 2, [tasks[:4]] * 2, settings=SETTINGS, as_one=True, keys=keys
+    )
+    first, second = loop.finish([lupi] * 2, state, SETTINGS, as_one=True)
+    assert first.history == fitted.history
+    for one, alone in zip(arrays(first.process), arrays(fitted.process), strict=True):
+        np.testing.assert_array_equal(one, alone)
+    assert second.history != first.history
 
 
 def test_tasks_streamed_in_parts_train_as_all_at_once(fitted, lupi, tasks, monkeypatch):

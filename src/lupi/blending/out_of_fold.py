@@ -192,7 +192,7 @@ class OutOfFold:
         return ts, np.asarray(seen.ys) / units.observed[1] - units.observed[0]
 
     def answers(
-        self, predictors: Sequence[AbstractPredictor], *, brief: bool = True
+        self, predictors: Sequence[AbstractPredictor], *, brief: bool = True, threads: int = 1
     ) -> NormalMixture:
         """What the predictor of each fold, in its units, says to its questions."""
         parts = []
@@ -204,6 +204,7 @@ class OutOfFold:
                 asked.hidden.ts,
                 num_samples=NUM_SAMPLES,
                 brief=brief,
+                threads=threads,
                 keys=self.key,
             )
             shift, scale = units.observed

@@ -12,6 +12,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from lupi._machinery.environment import num_threads
 from lupi._machinery.stopping import saved_if_stopped
 from lupi.blending import Blending, Judged, OutOfFold, fit_blending
 from lupi.data.held_out import Divided, leave_out_in_turns
@@ -175,7 +176,7 @@ def _blend(
     key = jax.random.fold_in(root, 2)
     folds = OutOfFold.of(divided, common, held_out=held_out, key=key)
     networks = [settings.predictor(*one[:2]) for one in members]
-    answers = {NETWORKS: folds.answers(networks, brief=False)}
+    answers = {NETWORKS: folds.answers(networks, brief=False, threads=num_threads())}
     seen = [some_tasks(part.training, MOST_SERIES, 0) for part in divided]
     for name, kind in PLAIN.items():
         answers[name] = folds.answers([kind.of(tasks) for tasks in seen])

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import equinox as eqx
@@ -12,6 +13,7 @@ import optax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from lupi._machinery.compilation import compiled
+from lupi._machinery.environment import num_threads
 from lupi.data import RaggedTasks, Task, split_randomly
 from lupi.distributions import AnyArray
 from lupi.errors import UserError
@@ -210,6 +212,7 @@ def train_epochs(
 
     everyone = [np.arange(len(part)) for part in validation]
     held_out = _take(validation, everyone, settings, generators(0))
+    beside = _Halves(as_one and len(processes) % 2 == 0)
     for epoch in range(state.epoch + 1, num_epochs + 1):
         weights, optimiser = state.weights, state.optimiser
         order, task_keys = jax.device_get(draw_order(key_data, np.array(epoch), num_tasks))
@@ -218,15 +221,15 @@ def train_epochs(
         for start, stop in _chunks(num_steps, max(1, TASKS_AT_ONCE // settings.batch_size)):
             now = np.s_[:, start * settings.batch_size : stop * settings.batch_size]
             tasks = _take(training, order[now], settings, rngs)
-            weights, optimiser, some_terms = run_steps(
-                present, weights, optimiser, tasks, task_keys[now]
+            weights, optimiser, some_terms = beside(
+                run_steps, present, (weights, optimiser, tasks, task_keys[now])
             )
             terms.append(jax.device_get(some_terms))
         steps = jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), *terms)
         found = {f"train_{name}": values.mean(axis=1) for name, values in steps.items()}
         losses = None
         if settings.validates(epoch, num_epochs):
-            validated = jax.device_get(validate(loop, weights, held_out, key_data))
+            validated = jax.device_get(beside(validate, loop, (weights, held_out, key_data)))
             losses = validated.pop("losses")
             found |= {f"validation_{name}": values for name, values in validated.items()}
         _check_finite(epoch, steps["loss"], found.get("validation_loss"))
@@ -241,6 +244,31 @@ def train_epochs(
             best = Best(*_choose(improved, jax.device_get(best[:2]), now), latest=losses)
         state = TrainingState(weights, optimiser, best, histories)
         yield state
+
+
+class _Halves:
+    """Calls on stacked processes: as they are, or one for each half of them, at the same time.
+
+    A step of networks this small keeps one core busy. Which processes go through one program does
+    not depend on the machine, as sums are rounded by it.
+    """
+
+    def __init__(self, divided: bool):
+        self.divided, self.ready = divided, set()
+
+    def __call__(self, run: Callable, loop: "_Loop", arguments: tuple):
+        if not self.divided:
+            return run(loop, *arguments)
+        half = len(jax.tree.leaves(arguments)[0]) // 2
+        parts = [
+            jax.tree.map(lambda leaf, some=some: np.asarray(leaf)[some], arguments)
+            for some in (slice(half), slice(half, None))
+        ]
+        # At first one after the other: each thread would compile what both need.
+        with ThreadPoolExecutor(num_threads() if run in self.ready else 1) as pool:
+            found = list(pool.map(lambda part: jax.device_get(run(loop, *part)), parts))
+        self.ready.add(run)
+        return jax.tree.map(lambda *halves: np.concatenate(halves), *found)
 
 
 def _at(objective: AbstractObjective | Callable, share: float) -> AbstractObjective | Callable:
