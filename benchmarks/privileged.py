@@ -1,14 +1,21 @@
 """What is privileged information worth? LUPI against NoPI, in pairs, with many systems and few.
 
 Every run is one of `lupi reproduce`, kept in a folder: stopped, it goes on from there. A cell is an
-experiment, a number of training systems, clean or noisy; what is finished of each makes a row.
+experiment, a number of training systems, clean or noisy. A cell that is done is a line of
+`privileged.jsonl`, and is not done again: all of them take hours, not necessarily on one day.
+
+`python -m benchmarks.privileged stiffness-25 damping-100-noisy` does some cells.
 """
 
+import json
+import sys
 from math import ceil
 from pathlib import Path
 
 import numpy as np
 
+import benchmarks.common  # noqa: F401  one thread
+from benchmarks.common import HERE
 from lupi.experiments import (
     EXPERIMENTS,
     PAPER_MODELS,
@@ -24,27 +31,38 @@ from lupi.experiments.settings import DataSettings, EvaluationSettings
 from lupi.metrics import estimate
 
 FOLDER = Path("reproduction-privileged")
-SIZES, NOISES, SEEDS = (400, 100, 50, 25), (0.0, 0.1), 10
+LINES = HERE / "privileged.jsonl"
+SIZES, NOISES = (25, 50, 100, 400), (0.0, 0.1)
+SEEDS = 12
+"""Whole loops of seeds that train together."""
 STEPS = 5_000
-"""Of each training: a quarter of the preset's, so that 480 of them can be done."""
+"""Of each training: a quarter of the preset's, so that 576 of them can be done."""
 
 METRICS = ("mse", "log_likelihood", "crps", "recovered_error")
 
 
 def measure_privileged() -> list[dict]:
-    """All cells."""
-    for noise in NOISES:
-        for size in SIZES:
-            for name in EXPERIMENTS:
-                run_cell(name, size, noise)
+    """Every cell that is not done yet; then all of them."""
+    for cell in cells():
+        run_cell(cell)
     return rows()
 
 
-def run_cell(name: str, size: int, noise: float, seeds: int = SEEDS) -> None:
+def run_cell(cell: str) -> None:
     """Train and judge both models on every seed of one cell."""
-    cell = cell_name(name, size, noise)
-    reproduce(settings(), FOLDER, experiments={cell: cells()[cell][0]}, seeds=seeds)
-    print(f"  {cell}", flush=True)
+    if any(row["cell"] == cell for row in rows()):
+        return
+    reproduce(settings(), FOLDER, experiments={cell: cells()[cell][0]}, seeds=SEEDS)
+    row = row_of(cell)
+    with LINES.open("a") as file:
+        file.write(json.dumps(row) + "\n")
+    print(f"  {cell}: {row['mse']}", flush=True)
+
+
+def rows() -> list[dict]:
+    """What has been measured."""
+    lines = LINES.read_text().splitlines() if LINES.exists() else []
+    return [json.loads(line) for line in lines]
 
 
 def cell_name(name: str, size: int, noise: float) -> str:
@@ -56,9 +74,9 @@ def cells() -> dict[str, tuple[Experiment, str, int, float]]:
     """Every cell: its experiment, and what makes it."""
     return {
         cell_name(name, size, noise): (experiment, name, size, noise)
-        for name, experiment in EXPERIMENTS.items()
-        for size in SIZES
         for noise in NOISES
+        for size in SIZES
+        for name, experiment in EXPERIMENTS.items()
     }
 
 
@@ -77,28 +95,29 @@ def settings() -> ReproductionSettings:
     return ReproductionSettings(experiments=runs, models=best.models)
 
 
-def rows() -> list[dict]:
-    """Of each cell that has runs of both models: every seed's figures, and what LUPI gains."""
-    records = [r for r in collect(settings(), FOLDER).records if r.mode == "test"]
-    found = []
-    for cell, (_, name, size, noise) in cells().items():
-        here = {(r.model, r.seed): r.metrics for r in records if r.experiment == cell}
-        seeds = sorted(s for s in range(SEEDS) if all((m, s) in here for m in PAPER_MODELS))
-        if not seeds:
-            continue
-        row = {"experiment": name, "systems": size, "noise": noise, "seeds": len(seeds)}
-        for metric in METRICS:
-            without, with_ = (
-                np.array([here[model, seed][metric].mean for seed in seeds])
-                for model in (WITHOUT, WITH)
-            )
-            # Errors are compared by their ratio, whose logarithm has no direction of its own.
-            gain = with_ - without if metric == "log_likelihood" else np.log(without / with_)
-            row[metric] = {
-                WITHOUT: without.tolist(),
-                WITH: with_.tolist(),
-                "gain": estimate(gain)._asdict(),
-                "seeds_in_favour": int((gain > 0).sum()),
-            }
-        found.append(row)
-    return found
+def row_of(cell: str) -> dict:
+    """Of a cell with runs of both models: every seed's figures, and what LUPI gains."""
+    _, name, size, noise = cells()[cell]
+    records = [r for r in collect(settings(), FOLDER).records if r.experiment == cell]
+    here = {(r.model, r.seed): r.metrics for r in records if r.mode == "test"}
+    seeds = [s for s in range(SEEDS) if all((m, s) in here for m in PAPER_MODELS)]
+    row = {"cell": cell, "experiment": name, "systems": size, "noise": noise, "seeds": len(seeds)}
+    for metric in METRICS:
+        without, with_ = (
+            np.array([here[model, seed][metric].mean for seed in seeds])
+            for model in (WITHOUT, WITH)
+        )
+        # Errors are compared by their ratio, whose logarithm has no direction of its own.
+        gain = with_ - without if metric == "log_likelihood" else np.log(without / with_)
+        row[metric] = {
+            WITHOUT: without.tolist(),
+            WITH: with_.tolist(),
+            "gain": estimate(gain)._asdict(),
+            "seeds_in_favour": int((gain > 0).sum()),
+        }
+    return row
+
+
+if __name__ == "__main__":
+    for chosen in sys.argv[1:] or cells():
+        run_cell(chosen)
