@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from lupi import prediction as prediction_module
 from lupi.data import Observations, Task
 from lupi.errors import UserError
 from lupi.models import NeuralODEProcess, Prediction
@@ -236,6 +237,16 @@ def test_numbers_do_not_depend_on_how_many_threads_compute_them(lupi, tasks):
         assert len(sizes) == number  # so that the threads have something to do
         found[number] = np.concatenate(means)
     np.testing.assert_array_equal(found[1], found[3])
+
+
+def test_of_many_systems_as_many_are_held_at_once_as_memory_is_meant_for(lupi, tasks, monkeypatch):
+    seen, how = tasks.observations, {"num_samples": 8, "keys": jax.random.key(0)}
+    (whole,) = predict_in_parts(lupi, seen, seen.ts, **how)
+    monkeypatch.setattr(prediction_module, "NUMBERS_AT_ONCE", 2 * 8 * seen.ts.shape[1] * 2)
+    parts = list(predict_in_parts(lupi, seen, seen.ts, threads=4, **how))
+    assert [len(part.ts) for part in parts] == [2] * 6
+    found = np.concatenate([part.means for part in parts])
+    np.testing.assert_allclose(found, whole.means, rtol=1e-5, atol=1e-6)
 
 
 def test_as_training_sees_it_privileged_values_have_their_say(lupi, tasks):
