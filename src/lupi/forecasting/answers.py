@@ -141,14 +141,15 @@ def answer_question(
                 number = samples.stop - samples.start
                 if samples.start == 0:
                     noise_of = part.key_data[place]
-                if part.findings is not None:
-                    one = jax.tree.map(lambda leaf, at=place: leaf[at : at + 1], part.findings)
-                    findings[i][samples.start] = first_samples(one, number)
+                one = jax.tree.map(lambda leaf, at=place: leaf[at : at + 1], part.findings)
+                found = first_samples(one, number)
+                if found is not None:
+                    findings[i][samples.start] = found
                 begin, length = ends[i] - len(wanted[i]), times.stop - times.start
                 rows = slice(begin + times.start, begin + times.stop)
                 means[samples, rows] = mean[:number, :length]
                 scales[samples, rows] = scale[:number, :length]
-    joined = {i: _joined(list(found.values())) for i, found in findings.items()}
+    joined = {i: _joined(list(some.values())) for i, some in findings.items()}
     return Answer(NormalMixture(means, scales), joined, as_keys(noise_of))
 
 
