@@ -249,6 +249,28 @@ def test_of_many_systems_as_many_are_held_at_once_as_memory_is_meant_for(lupi, t
     np.testing.assert_allclose(found, whole.means, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize(("room", "at_once"), [(128, 128), (127, 16), (15, 2), (1, 1)])
+def test_side_by_side_as_many_are_computed_as_memory_is_meant_for(
+    lupi, tasks, monkeypatch, room, at_once
+):
+    sizes = []
+
+    def counted(function, *, brief):
+        def run(function, predictor, arrays, how, turns):
+            sizes.append(len(arrays[-1]))
+            shape = (len(arrays[-1]), 4, 9, 2)
+            return np.zeros(shape), np.ones(shape), arrays[-1], None
+
+        return run
+
+    ts = np.broadcast_to(np.asarray(TIMES), (12, 9))
+    many = jax.tree.map(lambda leaf: np.concatenate([leaf] * 11), (tasks.observations, ts))
+    monkeypatch.setattr(prediction_module, "compiled", counted)
+    monkeypatch.setattr(prediction_module, "NUMBERS_AT_ONCE", room * 4 * 9 * 2)
+    predict_many(lupi, *many, num_samples=4, keys=jax.random.key(0))
+    assert sizes == [at_once] * -(-132 // at_once)
+
+
 def test_as_training_sees_it_privileged_values_have_their_say(lupi, tasks):
     keys = jax.random.split(jax.random.key(0), 12)
     ts = np.broadcast_to(np.asarray(TIMES), (12, 9))
