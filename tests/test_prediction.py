@@ -249,6 +249,18 @@ def test_of_many_systems_as_many_are_held_at_once_as_memory_is_meant_for(lupi, t
     np.testing.assert_allclose(found, whole.means, rtol=1e-5, atol=1e-6)
 
 
+def test_times_may_be_traced(lupi, observations):
+    """Those beyond 1 are then solved with longer steps, and are about the same."""
+
+    def means(times):
+        return predict(lupi, observations, times, num_samples=16, key=jax.random.key(0)).means
+
+    times = jnp.array([0.0, 0.4, 1.0])
+    np.testing.assert_allclose(eqx.filter_jit(means)(times), means(times), rtol=1e-4, atol=1e-5)
+    beyond = 1.5 * times
+    np.testing.assert_allclose(eqx.filter_jit(means)(beyond), means(beyond), rtol=1e-2, atol=1e-2)
+
+
 @pytest.mark.parametrize(("room", "at_once"), [(128, 128), (127, 16), (15, 2), (1, 1)])
 def test_side_by_side_as_many_are_computed_as_memory_is_meant_for(
     lupi, tasks, monkeypatch, room, at_once

@@ -92,6 +92,16 @@ def test_renyis_bound_is_lower_by_renyis_divergence(alpha, without_context, evid
     assert abs(evidence - mean - divergence) < 4 * error + 1e-3
 
 
+def test_renyis_bound_lies_between_the_papers_and_the_log_marginal_likelihood(
+    without_context, evidence
+):
+    paper, renyi = (
+        mean_and_error(bounds(objective, WRONG, without_context, 4_000))
+        for objective in (Elbo(), Renyi())
+    )
+    assert paper[0] + 4 * (paper[1] + renyi[1]) < renyi[0] < evidence
+
+
 TRAINING = TrainingSettings(epochs=4, context_sizes=(3, 5), target_sizes=(8, 15), batch_size=4)
 
 
