@@ -103,9 +103,9 @@ def change_an_array(arrays: dict[str, np.ndarray], draw) -> None:
                 kind = draw(st.sampled_from(["f2", "f4", "f8", "i1", "i4", "i8", "u1", "?"]))
                 arrays[name] = array.astype(kind)
             case "length":
-                size, axis = draw(st.integers(0, 8)), draw(st.integers(0, array.ndim - 1))
+                size, axis = draw(st.integers(0, 8)), draw(st.integers(0, max(array.ndim - 1, 0)))
                 arrays[name] = np.resize(array, [*array.shape[:axis], size])
-            case "number":
+            case "number" if array.size:
                 array.flat[draw(st.integers(0, array.size - 1))] = draw(fitting(array))
                 arrays[name] = array
             case "all":
@@ -113,10 +113,14 @@ def change_an_array(arrays: dict[str, np.ndarray], draw) -> None:
 
 
 def fitting(array: np.ndarray):
-    """Numbers that such an array can hold."""
+    """Numbers that such an array can hold, also one whose type was changed before."""
     if array.dtype.kind == "f":
         return NUMBERS
-    return st.sampled_from([0, 1, -1, 10**9, np.iinfo(array.dtype).min])
+    if array.dtype.kind == "b":
+        return st.booleans()
+    ends = np.iinfo(array.dtype)
+    numbers = (0, 1, -1, 10**9, ends.min, ends.max)
+    return st.sampled_from([number for number in numbers if ends.min <= number <= ends.max])
 
 
 @examples(20)
