@@ -192,7 +192,7 @@ def test_a_family_of_another_z_is_refused(tmp_path):
         lupi.load(tmp_path / "other.lupi")
 
 
-@pytest.mark.parametrize("kind", ["not finite", "of another type"])
+@pytest.mark.parametrize("kind", ARRAYS)
 def test_a_checkpoint_of_other_numbers_is_refused(state, tmp_path, kind):
     path = tmp_path / "checkpoint"
     save_checkpoint(path, state, identity={})

@@ -94,6 +94,12 @@ REFUSED = {
     "the folder that it is in": ([*TRAIN, "--out", "."], "is a folder"),
     "the root": ([*TRAIN, "--out", "/"], "is a folder"),
     "nothing": ([*TRAIN, "--out", ""], "is a folder"),
+    **{
+        f"{what}, by {command[0]}": ([*command, "--out", out], "expected a file name ending in")
+        for command in (PREDICT, ["simulate", "damping"])
+        for what, out in (("this folder", "."), ("the root", "/"), ("nothing", ""))
+    },
+    "a picture called nothing": ([*PREDICT, "--out", "f.csv", "--plot", ""], "--plot must end in"),
     "a device": ([*TRAIN, "--out", "/dev/null"], "is a device"),
     "a place in a file": ([*TRAIN, "--out", "runs.csv/model.lupi"], "found a file"),
     "a place that cannot be written": ([*TRAIN, "--out", "/proc/model.lupi"], "cannot be written"),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from lupi import prediction as prediction_module
 from lupi.data import Observations, Task
 from lupi.errors import UserError
 from lupi.models import NeuralODEProcess, Prediction
@@ -236,6 +237,50 @@ def test_numbers_do_not_depend_on_how_many_threads_compute_them(lupi, tasks):
         assert len(sizes) == number  # so that the threads have something to do
         found[number] = np.concatenate(means)
     np.testing.assert_array_equal(found[1], found[3])
+
+
+def test_of_many_systems_as_many_are_held_at_once_as_memory_is_meant_for(lupi, tasks, monkeypatch):
+    seen, how = tasks.observations, {"num_samples": 8, "keys": jax.random.key(0)}
+    (whole,) = predict_in_parts(lupi, seen, seen.ts, **how)
+    monkeypatch.setattr(prediction_module, "NUMBERS_AT_ONCE", 2 * 8 * seen.ts.shape[1] * 2)
+    parts = list(predict_in_parts(lupi, seen, seen.ts, threads=4, **how))
+    assert [len(part.ts) for part in parts] == [2] * 6
+    found = np.concatenate([part.means for part in parts])
+    np.testing.assert_allclose(found, whole.means, rtol=1e-5, atol=1e-6)
+
+
+def test_times_may_be_traced(lupi, observations):
+    """Those beyond 1 are then solved with longer steps, and are about the same."""
+
+    def means(times):
+        return predict(lupi, observations, times, num_samples=16, key=jax.random.key(0)).means
+
+    times = jnp.array([0.0, 0.4, 1.0])
+    np.testing.assert_allclose(eqx.filter_jit(means)(times), means(times), rtol=1e-4, atol=1e-5)
+    beyond = 1.5 * times
+    np.testing.assert_allclose(eqx.filter_jit(means)(beyond), means(beyond), rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize(("room", "at_once"), [(128, 128), (127, 16), (15, 2), (1, 1)])
+def test_side_by_side_as_many_are_computed_as_memory_is_meant_for(
+    lupi, tasks, monkeypatch, room, at_once
+):
+    sizes = []
+
+    def counted(function, *, brief):
+        def run(function, predictor, arrays, how, turns):
+            sizes.append(len(arrays[-1]))
+            shape = (len(arrays[-1]), 4, 9, 2)
+            return np.zeros(shape), np.ones(shape), arrays[-1], None
+
+        return run
+
+    ts = np.broadcast_to(np.asarray(TIMES), (12, 9))
+    many = jax.tree.map(lambda leaf: np.concatenate([leaf] * 11), (tasks.observations, ts))
+    monkeypatch.setattr(prediction_module, "compiled", counted)
+    monkeypatch.setattr(prediction_module, "NUMBERS_AT_ONCE", room * 4 * 9 * 2)
+    predict_many(lupi, *many, num_samples=4, keys=jax.random.key(0))
+    assert sizes == [at_once] * -(-132 // at_once)
 
 
 def test_as_training_sees_it_privileged_values_have_their_say(lupi, tasks):

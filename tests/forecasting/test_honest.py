@@ -10,8 +10,9 @@ import lupi
 from blended_runs import COLUMNS, RUNS, SETTINGS, fit
 from lupi._machinery.array_files import read_arrays, write_arrays
 from lupi.cli import main
-from lupi.errors import UserError
-from lupi.forecasting.learning import learn
+from lupi.distributions import NormalMixture
+from lupi.errors import UserError, UserNotice
+from lupi.forecasting.learning import in_numbers, learn
 from lupi.plain import PLAIN
 
 NEW = RUNS[RUNS["run"] == "r3"].iloc[:3].drop(columns="k")
@@ -32,6 +33,14 @@ def test_every_part_is_judged_on_what_it_has_not_seen(trained):
     # Each series counts, and the blend is wide enough for them.
     assert 0.8 < judged["blend"]["coverage_90"] < 1
     assert judged["blend"]["log_likelihood"] >= judged["lupi"]["log_likelihood"]
+
+
+def test_a_guess_that_is_not_finite_has_no_part_and_is_named():
+    good = NormalMixture(np.zeros((2, 4, 3, 1)), np.ones((2, 4, 3, 1)))
+    bad = NormalMixture(good.means, np.where(np.arange(4)[:, None, None] == 1, np.nan, good.scales))
+    with pytest.warns(UserNotice, match="'last value': forecasts .* are not finite"):
+        left = in_numbers({"lupi": good, "last value": bad, "nearest series": good})
+    assert list(left) == ["lupi", "nearest series"]
 
 
 def test_a_series_does_not_change_the_member_that_left_it_out(trained):

@@ -3,14 +3,18 @@
 import resource
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
 
 import lupi
 from lupi._machinery import memory
+from lupi.distributions import Normal
 from lupi.errors import UserError, UserNotice
 from lupi.forecasting import answers, questions
+from lupi.models import AbstractPredictor, Findings, Prediction
 
 OLD_FILES = Path(__file__).parents[1] / "old_files"
 
@@ -49,6 +53,65 @@ def test_many_times_are_computed_in_parts_of_bounded_size_and_are_what_few_are(o
         np.testing.assert_array_equal(getattr(in_parts["b"], name), expected)
 
 
+@pytest.fixture
+def few_at_once(monkeypatch):
+    """As many samples as are drawn at least, so that 200 are very many."""
+    monkeypatch.setattr(answers, "SAMPLES_AT_ONCE", 64)
+
+
+def test_very_many_samples_are_of_one_distribution_and_begin_with_those_of_few(old, few_at_once):
+    few, many = (old.predict(NEW, [1.0, 2.0], num_samples=n).mixture for n in (64, 1000))
+    assert many.means.shape == (1000, 4, 2)
+    np.testing.assert_allclose(many.means[:64], few.means, rtol=1e-4, atol=1e-6)
+    assert len(np.unique(many.means[:, 0, 0])) == 1000  # each drawn anew
+    parts = many.means[:960].reshape(15, 64, -1).mean(axis=1)
+    error = many.means.std(axis=0).ravel() / 8  # of the mean of 64 draws
+    assert 0.6 < (parts.std(axis=0) / error).mean() < 1.4
+
+
+def test_another_number_of_very_many_samples_compiles_nothing(old, few_at_once, compilations):
+    old.predict(NEW, [1.0, 2.0], num_samples=300)
+    compilations.clear()
+    old.predict(NEW, [1.0, 2.0, 3.0], num_samples=700)
+    assert compilations == []
+
+
+def test_of_very_many_samples_so_many_are_computed_at_once(old, few_at_once, monkeypatch):
+    asked = []
+
+    def counted(predictor, contexts, times, **how):
+        asked.append((*times.shape, how["num_samples"]))
+        return predict_in_parts(predictor, contexts, times, **how)
+
+    predict_in_parts = answers.predict_in_parts
+    monkeypatch.setattr(answers, "predict_in_parts", counted)
+    old.predict(NEW, [1.0, 2.0], num_samples=200)
+    assert asked == [(2 * 4, 16, 64)]  # of each run four parts of 64 samples, at 16 times
+
+
+class _Level(AbstractPredictor):
+    """A level that is not known, and found as the privileged value."""
+
+    observation_size: int = 2
+
+    def predict(self, context, times, *, num_samples, horizon, key) -> Prediction:
+        """Each sample has its own at all times."""
+        level = jax.random.normal(key, (num_samples, 1))
+        means = jnp.broadcast_to(level[:, :, None], (num_samples, len(times), 2))
+        found = Findings(Normal(level, jnp.ones_like(level)), *(level[0, 0],) * 3)
+        return Prediction(jnp.asarray(times), means, jnp.ones_like(means), key, found)
+
+
+def test_each_of_very_many_samples_keeps_its_privileged_value(old, few_at_once, monkeypatch):
+    monkeypatch.setitem(old._get().__dict__, "without_privileged", _Level())
+    forecast = old.predict(NEW, [1.0, 2.0], num_samples=200)
+    found = np.asarray(forecast.privileged.mixture.means)
+    assert found.shape == (200, 2, 1)
+    np.testing.assert_array_equal(found[:, :, 0], forecast.mixture.means[:, [0, 2], 0])
+    # Of what each part says of the run, the mean.
+    np.testing.assert_allclose(forecast.surprise, found[::64, :, 0].mean(axis=0), rtol=1e-6)
+
+
 @pytest.mark.parametrize("more", [{"num_samples": 1_000_000}, {"times": np.zeros(1_000_000)}])
 def test_where_memory_ends_there_is_a_message(old, monkeypatch, more):
     monkeypatch.setattr(memory, "available_memory", lambda: 10**9)
@@ -57,8 +120,6 @@ def test_where_memory_ends_there_is_a_message(old, monkeypatch, more):
 
 
 def test_simulating_more_than_memory_holds_is_refused(monkeypatch):
-    import jax
-
     monkeypatch.setattr(memory, "available_memory", lambda: 10**9)
     with pytest.raises(UserError, match=r"simulating 2,000,000,000 systems at 3 times would take"):
         lupi.simulate(lupi.DampedOscillators(), np.arange(3.0), 2 * 10**9, key=jax.random.key(0))
@@ -128,7 +189,7 @@ def test_a_million_samples_are_forecast_in_bounded_memory(old):
     few = old.predict(observed(3), [1.0, 2.0], num_samples=1_000)
     assert forecast.samples.shape == (1_000_000, 2, 2)
     lower, upper = forecast.interval()
-    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1e6 < 3  # GB
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1e6 < 1  # GB
     # Both are of the same distribution, and the error of the few is a thirtieth of its scale.
     np.testing.assert_allclose(few.mean, forecast.mean, atol=0.2 * forecast.std.min())
     for end, own in zip((lower, upper), few.interval(), strict=True):

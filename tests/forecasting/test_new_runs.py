@@ -240,3 +240,10 @@ def test_times_across_a_change_of_the_clock_may_be_written_in_any_way(by_year):
     # Without an offset, of the hour that comes twice the first is meant.
     unclear = by_year.predict(new, ["2014-10-26T02:30"]).times
     assert unclear[0] == pd.Timestamp("2014-10-26T02:30+02:00")
+
+
+def test_in_the_hour_that_the_clock_leaves_out_it_is_the_next_time_there_is(by_year):
+    """At 2:00 on 30 March 2014 it is 3:00 at once in Berlin."""
+    new = ALONE.assign(t=ALONE["t"] - 50 * DAY, began=ALONE["began"] - 50 * DAY)
+    found = by_year.predict(new, ["2014-03-30T02:30"]).times
+    assert found[0] == pd.Timestamp("2014-03-30T03:00+02:00")

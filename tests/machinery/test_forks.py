@@ -6,9 +6,11 @@ import warnings
 import jax
 import pytest
 
+import lupi
 from lupi._machinery import forks
 from lupi._machinery.compilation import compiled
 from lupi.errors import UserError
+from lupi.serving.built_in import FOLDER as BUILT_IN_MODELS
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
@@ -43,3 +45,17 @@ def test_a_child_of_a_process_without_jax_may_compute(monkeypatch):
     monkeypatch.setattr(forks, "_forked", False)
     forks._mark()
     forks.check_not_forked()
+
+
+@pytest.mark.parametrize("what", ["fit", "predict"])
+def test_a_forecaster_in_a_forked_child_says_so_before_it_does_anything(monkeypatch, what):
+    monkeypatch.setattr(forks, "_forked", True)
+    forecaster = lupi.load(BUILT_IN_MODELS / "stiffness-lupi.lupi")
+    table = lupi.read_series(
+        {"run": [0, 0, 1, 1], "t": [0, 1, 0, 1], "x1": [1, 2, 3, 4], "x2": [1, 0, 1, 0]},
+        series="run",
+        time="t",
+        observed=["x1", "x2"],
+    )
+    with pytest.raises(UserError, match="made by fork"):
+        getattr(forecaster, what)(table)

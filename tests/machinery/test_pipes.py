@@ -9,6 +9,7 @@ import pytest
 
 from lupi._machinery.pipes import silent_when_closed
 from lupi.cli import main
+from lupi.serving.built_in import FOLDER as BUILT_IN_MODELS
 
 
 @pytest.fixture
@@ -43,11 +44,15 @@ def test_what_is_read_is_written(monkeypatch):
     assert sys.stdout is stream
 
 
-def test_a_program_whose_reader_has_gone_is_silent_and_ends_with_0():
-    """As `lupi models | head -1` does, to the end of the interpreter."""
+MODEL = str(BUILT_IN_MODELS / "stiffness-lupi.lupi")
+
+
+@pytest.mark.parametrize("command", [["models"], ["show", MODEL]], ids=lambda words: words[0])
+def test_a_program_whose_reader_has_gone_is_silent_and_ends_with_0(command):
+    """As `lupi show m.lupi | head -1` does, to the end of the interpreter."""
     reading, writing = os.pipe()
     os.close(reading)
-    command = [sys.executable, "-m", "lupi", "models"]
+    command = [sys.executable, "-m", "lupi", *command]
     try:
         done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, timeout=300)
     finally:

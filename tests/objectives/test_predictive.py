@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import scoringrules
 
-from lupi.data import Split
+from lupi.data import Observations, Split
 from lupi.models import Sample
 from lupi.objectives import Predictive
+from toy_processes import LinearGaussian
 
 KEY = jax.random.key(3)
 
@@ -27,6 +28,18 @@ def test_it_is_the_score_that_another_library_gives(lupi, split):
     assert float(Predictive()(lupi, split, jnp.array([0.7]), key=KEY)[0]) == pytest.approx(
         expected.mean(), rel=1e-3
     )
+
+
+def test_where_one_value_is_asked_for_it_is_the_score_of_that_value(observations):
+    process, gaps = LinearGaussian(), jnp.zeros((10, 2), bool).at[4, 1].set(True)
+    seen = Observations(observations.ts, observations.ys, jnp.arange(10) < 5, gaps)
+    split = Split(seen, jnp.arange(10) < 4)
+    z = process.encode(split.context).latent.sample(KEY, (8,))
+    decoded = jax.vmap(lambda one: process.decode(Sample(one), seen.ts[4:5]))(z)
+    loc, scale = (np.asarray(part)[:, 0, 0] for part in (decoded.loc, decoded.scale))
+    expected = float(scoringrules.crps_mixnorm(float(seen.ys[4, 0]), loc, scale))
+    found, _ = Predictive()(process, split, jnp.zeros(0), key=KEY)
+    assert float(found) == pytest.approx(expected, rel=1e-3)
 
 
 def test_privileged_values_and_the_target_change_nothing_but_what_is_asked(lupi, split):

@@ -4,6 +4,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro.distributions as numpyro
 import pytest
 
 from lupi.errors import UserError
@@ -91,6 +92,16 @@ def test_renyis_bound_is_lower_by_renyis_divergence(alpha, without_context, evid
     assert abs(evidence - mean - divergence) < 4 * error + 1e-3
 
 
+def test_renyis_bound_lies_between_the_papers_and_the_log_marginal_likelihood(
+    without_context, evidence
+):
+    paper, renyi = (
+        mean_and_error(bounds(objective, WRONG, without_context, 4_000))
+        for objective in (Elbo(), Renyi())
+    )
+    assert paper[0] + 4 * (paper[1] + renyi[1]) < renyi[0] < evidence
+
+
 TRAINING = TrainingSettings(epochs=4, context_sizes=(3, 5), target_sizes=(8, 15), batch_size=4)
 
 
@@ -137,6 +148,33 @@ def test_every_objective_has_finite_gradients_and_the_same_terms(name, small, sp
         assert all(np.isfinite(leaf).all() for leaf in leaves)
         assert any(np.abs(leaf).max() > 0 for leaf in leaves)
         assert set(terms) == {"log_likelihood", "kl"}
+
+
+class _Dear(LinearGaussian):
+    """With a cost of its own beside any objective."""
+
+    def lesson(self, split, privileged, *, key):
+        return super().lesson(split, privileged, key=key)._replace(costs={"own": jnp.array(2.5)})
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_what_else_has_a_cost_is_added_and_shown(name, split):
+    plain, dear = (
+        eqx.filter_jit(OBJECTIVES[name]())(process, split, NOTHING, key=jax.random.key(0))
+        for process in (LinearGaussian(), _Dear())
+    )
+    assert float(dear[0] - plain[0]) == pytest.approx(2.5, abs=1e-4)
+    assert dear[1] == plain[1] | {"own": 2.5}
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_the_divergence_that_is_shown_is_that_of_both_codes(name, split):
+    process = LinearGaussian()
+    target, context = process.encode(split.target).latent, process.encode(split.context).latent
+    normals = (numpyro.Normal(one.loc, one.scale) for one in (target, context))
+    expected = float(numpyro.kl_divergence(*normals).sum())
+    _, terms = OBJECTIVES[name]()(process, split, NOTHING, key=jax.random.key(0))
+    assert float(terms["kl"]) == pytest.approx(expected, rel=1e-4)
 
 
 def test_files_name_objectives_and_their_settings():

@@ -9,6 +9,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 from lupi.data import Observations, Task
 from lupi.models import MeanTrajectory
 from lupi.plain import PLAIN, LastValue, NearestSeries, PooledGP
+from lupi.plain.posterior import LEAST_VARIANCE
 from lupi.prediction import predict
 
 RNG = np.random.default_rng(2)
@@ -81,6 +82,21 @@ def test_the_process_is_that_of_another_library():
     found = ask(predictor, observed(ts, ys), GRID)
     np.testing.assert_allclose(found.mean[:, 0], mean, atol=2e-3)
     np.testing.assert_allclose(found.std[:, 0], np.sqrt(std**2 + noise**2), rtol=0.01)
+
+
+@pytest.mark.parametrize("number", [9, 16, 32, 64, 256])
+def test_it_is_that_of_another_library_where_there_is_hardly_any_noise(number):
+    flat = MeanTrajectory(GRID, np.zeros((21, 1), np.float32), np.ones((21, 1), np.float32))
+    level, course, length, noise = 0.4, 1.1, 0.35, 1e-3  # of springs without noise
+    predictor = PooledGP(flat, np.log([[level, course, length, noise]]).astype(np.float32))
+    ts = np.linspace(0.02, 0.9, number, dtype=np.float32)
+    ys = np.exp(-ts) * np.cos(6 * ts)
+    kernel = ConstantKernel(level**2) + ConstantKernel(course**2) * Matern(length, nu=2.5)
+    other = GaussianProcessRegressor(kernel, alpha=noise**2 + LEAST_VARIANCE, optimizer=None)
+    mean, std = other.fit(ts[:, None], ys).predict(GRID[:, None], return_std=True)
+    found = ask(predictor, observed(ts, ys), GRID)
+    np.testing.assert_allclose(found.mean[:, 0], mean, atol=2e-3)
+    np.testing.assert_allclose(found.std[:, 0], np.sqrt(std**2 + noise**2), rtol=0.15, atol=2e-3)
 
 
 def test_its_hyperparameters_are_those_that_series_were_drawn_with():

@@ -32,6 +32,11 @@ NUMBERS_AT_ONCE = 2**18
 """Samples, or observations, times times, of one series that are computed together; of more times
 some after the others."""
 
+SAMPLES_AT_ONCE = 2**14
+"""Of one series; of more some after the others, each part with random numbers of its own. To solve
+their trajectories takes all but a hundredth of the time, the search for what explains the
+observations, once for each part, the rest."""
+
 FEWEST_TIMES = 16
 """That are computed together, however many samples there are."""
 
@@ -53,10 +58,11 @@ class Answer(NamedTuple):
 
 
 class _Some(NamedTuple):
-    """A series, and some of its times."""
+    """A series, some of its times, and some of its samples."""
 
     series: int
     times: slice
+    samples: slice
 
 
 def answer_question(
@@ -77,36 +83,43 @@ def answer_question(
         for times, origin in zip(question.times, question.origins, strict=True)
     ]
     size = len(question.table.columns.observed)
-    drawn = padded_size(num_samples, SMALLEST_SAMPLES)
+    drawn = padded_size(min(num_samples, SAMPLES_AT_ONCE), SMALLEST_SAMPLES)
+    starts = range(0, num_samples, drawn)
+    some_samples = [slice(start, min(start + drawn, num_samples)) for start in starts]
+    # Of many samples more times together: each part of the times solves all trajectories anew.
+    most_numbers = NUMBERS_AT_ONCE if len(starts) == 1 else drawn * size * SMALLEST_TIMES
+    fewest_times = SMALLEST_TIMES if len(starts) == 1 else FEWEST_TIMES
     ends = np.cumsum([len(times) for times in wanted])
     check_memory(
         size * BYTES_KEPT * num_samples * int(ends[-1])
-        + size * BYTES_AT_WORK * max(drawn * FEWEST_TIMES, NUMBERS_AT_ONCE),
+        + BYTES_AT_WORK * max(size * drawn * FEWEST_TIMES, most_numbers),
         f"a forecast of {num_samples:,} samples at {ends[-1]:,} times",
         "ask for fewer samples, or for fewer series or times in one call",
     )
     groups: dict[tuple[int, int, int], list[_Some]] = defaultdict(list)
     for i, (length, times) in enumerate(zip(tasks.lengths.tolist(), wanted, strict=True)):
         room, horizon = padded_size(length, SMALLEST_CONTEXT), horizon_of(np.maximum(times, 0.0))
-        fitting = NUMBERS_AT_ONCE // (size * max(drawn, room))
+        fitting = most_numbers // (size * max(drawn, room))
         at_once = max(FEWEST_TIMES, 1 << max(fitting, 1).bit_length() - 1)
         # The last of several parts has as much room as the others: nothing is compiled for it.
-        number = min(at_once, padded_size(len(times), SMALLEST_TIMES))
+        number = min(at_once, padded_size(len(times), fewest_times))
         for start in range(0, len(times), at_once):
             some = slice(start, min(start + at_once, len(times)))
-            groups[room, number, horizon].append(_Some(i, some))
+            groups[room, number, horizon] += [_Some(i, some, part) for part in some_samples]
 
     shape = (num_samples, int(ends[-1]), size)
     means, scales = np.empty(shape, np.float32), np.empty(shape, np.float32)
     # The same random numbers for every series: none depends on what stands beside it.
     key = jax.random.key(seed)
-    noise_key = key
-    findings: dict[int, Findings] = {}
+    keys = [key, *(jax.random.fold_in(key, part) for part in range(1, len(starts)))]
+    key_data = np.stack([np.asarray(jax.random.key_data(one)) for one in keys])
+    noise_of = key_data[0]
+    findings: dict[int, dict[int, Findings]] = defaultdict(dict)
     for (length, num_times, horizon), members in groups.items():
         chosen = np.array([some.series for some in members])
         padded = np.zeros((len(chosen), num_times), np.float32)
-        for row, (i, some) in zip(padded, members, strict=True):
-            row[: some.stop - some.start] = wanted[i][some]
+        for row, some in zip(padded, members, strict=True):
+            row[: some.times.stop - some.times.start] = wanted[some.series][some.times]
         taken = tasks.take(chosen, length=length, rng=np.random.default_rng(0))
         known = question.privileged
         if known is not None:
@@ -119,21 +132,40 @@ def answer_question(
             num_samples=drawn,
             horizon=horizon,
             threads=num_threads(),
-            keys=key,
+            keys=as_keys(key_data[[some.samples.start // drawn for some in members]]),
         )
         following = iter(members)
         for part in parts:
-            noise_key = as_keys(part.key_data[0])
-            found = first_samples(part.findings, num_samples)
             for place, (mean, scale) in enumerate(zip(part.means, part.scales, strict=True)):
-                i, some = next(following)
+                i, times, samples = next(following)
+                number = samples.stop - samples.start
+                if samples.start == 0:
+                    noise_of = part.key_data[place]
+                one = jax.tree.map(lambda leaf, at=place: leaf[at : at + 1], part.findings)
+                found = first_samples(one, number)
                 if found is not None:
-                    findings[i] = jax.tree.map(lambda leaf, at=place: leaf[at], found)
-                begin, number = ends[i] - len(wanted[i]), some.stop - some.start
-                rows = slice(begin + some.start, begin + some.stop)
-                means[:, rows] = mean[:num_samples, :number]
-                scales[:, rows] = scale[:num_samples, :number]
-    return Answer(NormalMixture(means, scales), findings, noise_key)
+                    findings[i][samples.start] = found
+                begin, length = ends[i] - len(wanted[i]), times.stop - times.start
+                rows = slice(begin + times.start, begin + times.stop)
+                means[samples, rows] = mean[:number, :length]
+                scales[samples, rows] = scale[:number, :length]
+    joined = {i: _joined(list(some.values())) for i, some in findings.items()}
+    return Answer(NormalMixture(means, scales), joined, as_keys(noise_of))
+
+
+def _joined(found: list[Findings]) -> Findings:
+    """What several parts of the samples of one series found, as one: all of their values, and the
+    mean of what each of them says of the series."""
+    first = jax.tree.map(lambda leaf: leaf[0], found[0])
+    if len(found) == 1:
+        return first
+    values = None
+    if first.privileged is not None:
+        each = [one.privileged for one in found]
+        values = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=1)[0], *each)
+    names = ("log_evidence", "surprise", "effective_share")
+    means = (np.array([getattr(one, name)[0] for one in found]).mean(axis=0) for name in names)
+    return Findings(values, *map(np.asarray, means))
 
 
 def without_runaways(question: Question, answer: Answer) -> tuple[Question, Answer]:

@@ -3,6 +3,7 @@
 import os
 import platform
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from importlib.metadata import version
@@ -17,9 +18,11 @@ from lupi._machinery.stopping import saved_if_stopped
 from lupi.blending import Blending, Judged, OutOfFold, fit_blending
 from lupi.data.held_out import Divided, leave_out_in_turns
 from lupi.data.normalisation import Normalisation, to_tasks
+from lupi.data.problems import listed
 from lupi.data.ragged import RaggedTasks
 from lupi.data.series_table import SeriesTable
-from lupi.errors import UserError
+from lupi.distributions import NormalMixture
+from lupi.errors import UserError, UserNotice
 from lupi.forecasting.digests import digest_series
 from lupi.forecasting.fitted import NETWORKS, Fitted, Member, Part
 from lupi.forecasting.positive import find_positive, with_positive
@@ -180,7 +183,26 @@ def _blend(
     seen = [some_tasks(part.training, MOST_SERIES, 0) for part in divided]
     for name, kind in PLAIN.items():
         answers[name] = folds.answers([kind.of(tasks) for tasks in seen])
-    return fit_blending(folds, answers)
+    return fit_blending(folds, in_numbers(answers))
+
+
+def in_numbers(answers: dict[str, NormalMixture]) -> dict[str, NormalMixture]:
+    """Those that are finite throughout: one guess that is not would make all of a blend so, and
+    that would show when the forecaster is saved, after hours."""
+    lost = [
+        name
+        for name, some in answers.items()
+        if name != NETWORKS
+        and not (np.isfinite(some.means).all() and np.isfinite(some.scales).all())
+    ]
+    if lost:
+        warnings.warn(
+            f"{listed(lost)}: forecasts of series that were left out are not finite numbers, so it "
+            "has no part in this forecaster.",
+            UserNotice,
+            stacklevel=2,
+        )
+    return {name: some for name, some in answers.items() if name not in lost}
 
 
 def _told(blending: Blending, series: SeriesTable) -> dict[str, Any]:
