@@ -228,3 +228,11 @@ def test_an_unknown_part_is_refused_before_anything_is_done(capsys, tmp_path):
     out = tmp_path / "out"
     assert "unknown part 'wdith'" in fails(["study", "--parts", "wdith", "--out", out], capsys)
     assert not out.exists()
+
+
+def test_a_folder_of_the_users_is_left_alone(capsys, tmp_path):
+    report = tmp_path / "report.html"
+    report.write_text("mine")
+    assert "no results of `lupi study`" in fails(["study", "--quick", "--out", tmp_path], capsys)
+    assert report.read_text() == "mine"
+    assert list(tmp_path.iterdir()) == [report]
