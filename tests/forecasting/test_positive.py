@@ -98,6 +98,7 @@ def test_the_command_finds_it_says_so_and_shows_it(tmp_path, capsys):
     options = ["--series", "run", "--time", "t", "--observed", "growing,level"]
     options += ["--members", "2", "--inference", "amortised", "--train.epochs", "2"]
     options += ["--process.hidden-size", "8", "--process.representation-size", "8", "--json"]
+    options += ["--train.batch-size", "4", "--train.no-keep-best"]  # as `trained`: it is compiled
     model = str(tmp_path / "model.lupi")
     main(["train", str(tmp_path / "runs.csv"), *options, "--out", model])
     said = capsys.readouterr()
