@@ -58,8 +58,8 @@ def study(
         raise UserError(f"expected a folder at {out}, found a file: give another --out.")
     if out.exists() and any(out.iterdir()) and not any((out / name).is_dir() for name in PARTS):
         raise UserError(
-            f"{out} is not empty and holds no results of `lupi study`: give another --out, or empty "
-            "the folder. Nothing there was changed."
+            f"{out} is not empty and holds no results of `lupi study`: give another --out, or "
+            "empty the folder. Nothing there was changed."
         )
     seeds, workers = seeds or (2 if quick else 3), workers or cpu_count()
     found = []
