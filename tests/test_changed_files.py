@@ -203,6 +203,18 @@ def test_a_checkpoint_of_other_numbers_is_refused(state, tmp_path, kind):
         load_checkpoint(path, state, identity={})
 
 
+def test_a_checkpoint_whose_history_is_not_finite_is_refused(state, tmp_path):
+    """It would be the best epoch, and the forecaster could not be saved in the end."""
+    path = tmp_path / "checkpoint"
+    save_checkpoint(path, state, identity={})
+    header, arrays = read_arrays(path, kind="checkpoint")
+    losses = np.array(arrays["history.validation_loss"])
+    losses[0, -1] = -np.inf
+    write_arrays(path, arrays | {"history.validation_loss": losses}, header, kind="checkpoint")
+    with pytest.raises(UserError, match="is damaged"):
+        load_checkpoint(path, state, identity={})
+
+
 def test_a_giant_header_is_refused_at_once(tmp_path):
     path, length = tmp_path / "model.lupi", 2 * LONGEST_HEADER
     text = '{"__metadata__":{"lupi":"' + "x" * (length - 27) + '"}}'

@@ -100,6 +100,11 @@ REFUSED = {
         for what, out in (("this folder", "."), ("the root", "/"), ("nothing", ""))
     },
     "a picture called nothing": ([*PREDICT, "--out", "f.csv", "--plot", ""], "--plot must end in"),
+    "a name that no file can have": ([*TRAIN, "--out", "n\0.lupi"], "no file can be called"),
+    "a table that no file can be": (
+        ["train", "\0", *TRAIN[2:], "--out", "n.lupi"],
+        "no file can be called",
+    ),
     "a device": ([*TRAIN, "--out", "/dev/null"], "is a device"),
     "a place in a file": ([*TRAIN, "--out", "runs.csv/model.lupi"], "found a file"),
     "a place that cannot be written": ([*TRAIN, "--out", "/proc/model.lupi"], "cannot be written"),

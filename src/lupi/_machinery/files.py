@@ -13,8 +13,15 @@ _unfinished: set[Path] = set()
 """What is there only while this process is: parts of files, and locks."""
 
 
+def check_file_name(path: str | os.PathLike) -> None:
+    """Raise if no file can have this name: the system would, in words of its own."""
+    if "\0" in os.fspath(path):
+        raise UserError(f"no file can be called {os.fspath(path)!r:.60}: choose another name.")
+
+
 def target_of(path: str | os.PathLike) -> Path:
     """The file that is written where `path` is: where symbolic links lead, and never a device."""
+    check_file_name(path)
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise UserError(f"expected the name of a file, {os.fspath(path)!r} is a folder: name one.")

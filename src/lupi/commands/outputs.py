@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lupi._machinery.files import target_of
+from lupi._machinery.files import check_file_name, target_of
 from lupi.errors import UserError
 
 Overwrite = Annotated[bool, Parameter(negative="")]
@@ -24,6 +24,9 @@ def check_files(*, reads: Files, writes: Files, overwrite: bool) -> None:
     A file that is read is never written, whatever is said. Another one that is there is written
     over only if that is said. Symbolic links stand for what they point at.
     """
+    for _, path in reads:
+        if path is not None:
+            check_file_name(path)
     taken = [(f"to be read: {name}", Path(path)) for name, path in reads if path is not None]
     for name, path in writes:
         if path is None:

@@ -89,12 +89,13 @@ def _columns(histories: list[list[EpochRow]]) -> dict[str, np.ndarray]:
 
 
 def _are_histories(columns: Mapping[str, np.ndarray], number: int) -> bool:
-    """Whether these are terms of so many processes, epoch by epoch."""
+    """Whether these are terms of so many processes, epoch by epoch: numbers, or NaN for none."""
     epochs = columns.get("epoch")
     if epochs is None or epochs.ndim != 2 or len(epochs) != number or epochs.size == 0:
         return False
     return bool((epochs == np.arange(1, epochs.shape[1] + 1)).all()) and all(
-        column.shape == epochs.shape and column.dtype == np.float64 for column in columns.values()
+        column.shape == epochs.shape and column.dtype == np.float64 and not np.isinf(column).any()
+        for column in columns.values()
     )
 
 
