@@ -39,7 +39,7 @@ def csv_tables(draw) -> bytes:
                 table = table.drop(columns=column)
             case "name":
                 table = table.rename(columns={column: draw(CELLS)})
-    table = table.loc[:, ~table.columns.duplicated()]
+                table = table.loc[:, ~table.columns.duplicated()]
     text = table.to_csv(index=False, sep=draw(st.sampled_from(",,,;\t")))
     content = text.encode(draw(st.sampled_from(["utf-8", "utf-8", "utf-8", "utf-16", "utf-8-sig"])))
     if draw(st.integers(0, 9)) == 0:
