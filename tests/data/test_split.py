@@ -107,4 +107,4 @@ def test_with_less_room_it_is_the_same_split():
     for whole, part in ((split.target, less.target), (split.context, less.context)):
         np.testing.assert_array_equal(part.ts[part.mask], np.asarray(whole.ts)[whole.mask])
         np.testing.assert_array_equal(part.ys[part.mask], np.asarray(whole.ys)[whole.mask])
-    assert split.with_room(12) is split
+    assert split.with_room(11) is split
