@@ -262,7 +262,10 @@ def _search_in_rounds(
     problem: _Problem, guess: Float[Array, " active"], scores, number: int, steps: int
 ) -> _Optimum:
     """The best places found: from a guess and the members of the highest score; and from others, if
-    none of these explains what was seen, or if it tells so little that others may as well."""
+    none of these explains what was seen, or if it tells so little that others may as well.
+
+    A best place that other starts lead to again is the best there is, even if it explains little.
+    """
     members = jnp.asarray(problem.family.members)
     _, known = problem.seen()
     # Twice what chance makes of it, and some more where it is little.
@@ -270,15 +273,15 @@ def _search_in_rounds(
     likely = jnp.max(scores) - UNLIKELY
 
     def unfinished(state):
-        optima, scores, turn = state
-        unexplained = ~jnp.any(optima.misfit < acceptable)
+        optima, scores, turn, found_again = state
+        unexplained = ~found_again & ~jnp.any(optima.misfit < acceptable)
         best = optima.curvature[jnp.argmin(optima.height)]
         _, inverse = factors_of(best)
         is_wide = jnp.max(jnp.sum(inverse**2, axis=0)) > WIDE**2
         return (turn < ROUNDS) & (unexplained | (is_wide & jnp.any(scores > likely)))
 
     def search(state):
-        optima, scores, turn = state
+        optima, scores, turn, _ = state
         starts = far_apart(members, scores, number + 1)
         first = jnp.concatenate([guess[None], starts[:-1]])
         starts = jnp.where(turn == 0, first, starts)
@@ -289,11 +292,12 @@ def _search_in_rounds(
         covered = _squared_distances(apart, found.curvature) < COVERED
         scores = jnp.where(tried | jnp.any(covered, axis=1), -jnp.inf, scores)
         everything = jax.tree.map(lambda *parts: jnp.concatenate(parts), optima, found)
+        found_again = jnp.abs(jnp.min(found.height) - jnp.min(optima.height)) < NEAR
         _, lowest = jax.lax.top_k(-everything.height, KEPT)
         optima = jax.tree.map(lambda leaf: leaf[lowest], everything)
-        return optima, scores, turn + 1
+        return optima, scores, turn + 1, found_again
 
-    begin = (_nowhere(jnp.tile(guess, (KEPT, 1))), scores, jnp.array(0))
+    begin = (_nowhere(jnp.tile(guess, (KEPT, 1))), scores, jnp.array(0), jnp.array(False))
     return jax.lax.while_loop(unfinished, search, begin)[0]
 
 
