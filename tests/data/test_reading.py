@@ -244,6 +244,12 @@ def test_numbers_of_series_may_be_larger_than_signed_ones():
     assert read(rows, observed="x", privileged=()).labels.tolist() == [5, 2**64 - 1]
 
 
+@pytest.mark.parametrize("labels", [[-(2**70), 5], [-1, 2**64 - 1], [2**63, 2**64]])
+def test_numbers_of_series_that_no_kind_of_number_holds_become_text(labels):
+    rows = {"run": labels, "t": [0, 1], "x": [1.0, 2.0]}
+    assert read(rows, observed="x", privileged=()).labels.tolist() == sorted(map(str, labels))
+
+
 def test_labels_that_are_numbers_in_one_file_and_text_in_another_are_the_same(tmp_path):
     (tmp_path / "a.csv").write_text("run,t,x\n1,0,3\n2,0,4\nspare,0,5\n")
     (tmp_path / "b.csv").write_text("run,k\n2,20\n1,10\n9,90\n")

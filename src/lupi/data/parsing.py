@@ -52,7 +52,8 @@ class Labels(NamedTuple):
 
 
 def parse_labels(column: Any) -> Labels:
-    """Whole numbers and numbers stay what they are, text too; anything else becomes text."""
+    """Whole numbers and numbers stay what they are, text too; anything else becomes text, as do
+    whole numbers beyond 64 bits."""
     import pandas as pd
 
     if isinstance(column.dtype, pd.CategoricalDtype):
@@ -62,9 +63,9 @@ def parse_labels(column: Any) -> Labels:
     found: Any = pd.Index(found)
     kind = pd.api.types.infer_dtype(found)
     complaints = []
-    if kind == "integer":
-        fits = len(found) == 0 or found.max() < 2**63
-        labels = found.to_numpy(np.int64 if fits else np.uint64)
+    whole = _whole_kind(found) if kind == "integer" else None
+    if whole is not None:
+        labels = found.to_numpy(whole)
     elif kind == "floating":
         labels = found.to_numpy(np.float64)
     else:
@@ -88,6 +89,15 @@ def parse_labels(column: Any) -> Labels:
     position = np.full(len(labels) + 1, -1, np.int64)
     position[order] = np.arange(len(order))
     return Labels(labels[order], position[codes], complaints)
+
+
+def _whole_kind(found: Any) -> type[np.int64] | type[np.uint64] | None:
+    """The kind of whole number that holds all of these, if there is one."""
+    for kind in (np.int64, np.uint64):
+        limits = np.iinfo(kind)
+        if len(found) == 0 or (limits.min <= found.min() and found.max() <= limits.max):
+            return kind
+    return None
 
 
 def parse_numbers(column: Any) -> Numbers:
