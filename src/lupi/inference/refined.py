@@ -42,6 +42,9 @@ UNLIKELY, WIDE, COVERED = 4.0, 0.3, 12.0
 coordinate of unit scale, from which on the context tells little; and the squared distance, in
 standard deviations, up to which members are counted to a place that was found."""
 
+NEARLY = 4.0
+"""Times the misfit of an explanation: what there is no better one than, if it is found twice."""
+
 ALIKE = 0.2
 """Members that are no farther apart, in coordinates of unit scale, lead to the same place."""
 
@@ -264,7 +267,8 @@ def _search_in_rounds(
     """The best places found: from a guess and the members of the highest score; and from others, if
     none of these explains what was seen, or if it tells so little that others may as well.
 
-    A best place that other starts lead to again is the best there is, even if it explains little.
+    A round that leads to the best place again, which all but explains it, and to no other one that
+    counts, is the last.
     """
     members = jnp.asarray(problem.family.members)
     _, known = problem.seen()
@@ -273,12 +277,13 @@ def _search_in_rounds(
     likely = jnp.max(scores) - UNLIKELY
 
     def unfinished(state):
-        optima, scores, turn, found_again = state
-        unexplained = ~found_again & ~jnp.any(optima.misfit < acceptable)
+        optima, scores, turn, is_last = state
+        unexplained = ~jnp.any(optima.misfit < acceptable)
         best = optima.curvature[jnp.argmin(optima.height)]
         _, inverse = factors_of(best)
         is_wide = jnp.max(jnp.sum(inverse**2, axis=0)) > WIDE**2
-        return (turn < ROUNDS) & (unexplained | (is_wide & jnp.any(scores > likely)))
+        is_worth_it = unexplained | (is_wide & jnp.any(scores > likely))
+        return (turn < ROUNDS) & ~is_last & is_worth_it
 
     def search(state):
         optima, scores, turn, _ = state
@@ -292,10 +297,18 @@ def _search_in_rounds(
         covered = _squared_distances(apart, found.curvature) < COVERED
         scores = jnp.where(tried | jnp.any(covered, axis=1), -jnp.inf, scores)
         everything = jax.tree.map(lambda *parts: jnp.concatenate(parts), optima, found)
-        found_again = jnp.abs(jnp.min(found.height) - jnp.min(optima.height)) < NEAR
+        counts = found.height < jnp.min(everything.height) + UNLIKELY
+        apart = found.place[:, None] - optima.place
+        known = (_squared_distances(apart, optima.curvature) < COVERED) & jnp.isfinite(
+            optima.height
+        )
+        again = jnp.abs(jnp.min(found.height) - jnp.min(optima.height)) < NEAR
+        # Far from an explanation it may be a wrong one, that is near to many starts.
+        hopeful = jnp.min(found.misfit) < NEARLY * acceptable
+        is_last = again & hopeful & jnp.all(jnp.any(known, axis=1) | ~counts)
         _, lowest = jax.lax.top_k(-everything.height, KEPT)
         optima = jax.tree.map(lambda leaf: leaf[lowest], everything)
-        return optima, scores, turn + 1, found_again
+        return optima, scores, turn + 1, is_last
 
     begin = (_nowhere(jnp.tile(guess, (KEPT, 1))), scores, jnp.array(0), jnp.array(False))
     return jax.lax.while_loop(unfinished, search, begin)[0]
