@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 import benchmarks.common  # noqa: F401  one thread
+from lupi._machinery.module_arrays import arrays_of
 from lupi.data import Observations, Task, generate_tasks
 from lupi.distributions import NormalMixture, Uniform
 from lupi.evaluation import score
@@ -45,7 +46,7 @@ def measure_finding() -> list[dict]:
                     "active": int(predictor.family.members.shape[1]),
                     "trust": {
                         name: np.asarray(values).tolist()
-                        for name, values in vars(predictor.family.trust).items()
+                        for name, values in arrays_of(predictor.family.trust, "").items()
                     },
                     "by_size": _by_size(predictor, test),
                     "value": _value(predictor, experiment, test),

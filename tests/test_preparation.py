@@ -8,7 +8,7 @@ import pytest
 from lupi.data import Observations, Task
 from lupi.distributions import Normal
 from lupi.inference import Amortised, InferringPredictor, Refined
-from lupi.inference.trust import Trust
+from lupi.inference.trust import Course, Trust
 from lupi.prediction import predict_many
 from lupi.preparation import INFLATIONS, NOISES, climb, prepare
 from toy_processes import NOISE, Known
@@ -43,6 +43,27 @@ def test_a_decoder_that_is_wrong_about_its_noise_is_corrected(factor):
     inside = np.abs(np.asarray(found.probability_below(seen.ys[:, 1::4])) - 0.5) <= 0.45
     assert 0.86 < inside.mean() < 0.94
     assert found.findings.surprise.mean() == pytest.approx(0.5, abs=0.12)
+
+
+def test_a_decoder_that_is_wrong_about_its_noise_in_the_middle_is_corrected_there():
+    def lines(number: int, seed: int) -> Task:
+        tasks = noisy_lines(number, 0.0, seed)
+        seen = tasks.observations
+        noise = NOISE * 4 ** np.where(seen.ts < 0.5, 2 * seen.ts, 2 - 2 * seen.ts)
+        ys = seen.ys + (noise * np.random.default_rng(seed).standard_normal(noise.shape))[..., None]
+        return Task(Observations(seen.ts, ys.astype(np.float32)), tasks.privileged)
+
+    process = Known("line")
+    family = prepare(process, Refined(), lines(200, 0), lines(96, 1), key=KEY)
+    seen = lines(200, 2).observations
+    contexts = Observations(seen.ts[:, ::4], seen.ys[:, ::4])
+    predictor = InferringPredictor(process, Refined(), family)
+    found = predict_many(predictor, contexts, seen.ts[:, 1::4], num_samples=64, keys=KEY)
+    inside = np.abs(np.asarray(found.probability_below(seen.ys[:, 1::4])) - 0.5) <= 0.45
+    third = (3 * seen.ts[:, 1::4]).astype(int)
+    covered = [inside[third == i].mean() for i in range(3)]
+    assert min(covered) > 0.85
+    assert max(covered) < 0.95
 
 
 def test_a_stray_system_does_not_make_the_intervals_of_all_others_wide():
@@ -114,4 +135,11 @@ def test_factors_are_interpolated_between_numbers_of_points():
     trust = Trust(sizes, factors, factors[::-1], np.array(1.0))
     found = [float(trust.inflation_at(np.array(number))) for number in (0, 1, 4, 16, 100)]
     np.testing.assert_allclose(found, [1, 1, 2, 4, 4], rtol=1e-5)
-    np.testing.assert_allclose(trust.noise_at(np.array(4)), 2, rtol=1e-5)
+    np.testing.assert_allclose(trust.noise_at(np.array(4), np.array([0.0, 2.0])), 2, rtol=1e-5)
+
+
+def test_factors_are_interpolated_in_time_and_stay_beyond_it():
+    one = np.ones(1, np.float32)
+    trust = Trust(one, one, 3 * one, np.array(1.0), Course(np.array([1.0, 4.0, 1.0])))
+    times = np.array([0.0, 0.25, 0.5, 1.0, 7.0])
+    np.testing.assert_allclose(trust.noise_at(np.array(4), times), [3, 6, 12, 3, 3], rtol=1e-5)

@@ -16,6 +16,7 @@ from lupi.distributions import NormalMixture
 from lupi.inference import AbstractInference, Family, InferringPredictor, Trust
 from lupi.inference.family import learn_families, some_tasks
 from lupi.inference.surprise import Surprise, fit_surprise
+from lupi.inference.trust import Course
 from lupi.models import AbstractProcess, Prediction
 from lupi.prediction import predict_many
 
@@ -34,6 +35,9 @@ held-out series choose."""
 
 NOISES = tuple(1.15 ** np.arange(-16.0, 17.0))
 """The same for the scale of predictions, and for that of privileged values."""
+
+NODES, SWEEPS = 4, 2
+"""Times at which a factor on the scale of predictions is learnt, one after the other, so often."""
 
 STRAY = 0.02
 """The chance that a system is taken for another altogether, as from one point it may be: no width
@@ -133,6 +137,7 @@ def prepare_together(
         shown = inflation if inflation > 1 else inflation**weight
         found.append((shown, noise**weight, chosen))
     inflations, noises, chosen = zip(*found, strict=True)
+    course = None if roughly else _course(chosen, noises, weight)
     usual = chosen[int(np.argmin(np.abs(np.array(sizes) - USUAL)))]
 
     def likelihood_of_values(factor: float) -> float:
@@ -145,7 +150,7 @@ def prepare_together(
     )
     surprise = fit_surprise(np.array(sizes), evidence, num_series=total)
     return [
-        _surprised(_trusting(family, sizes, inflations, noises, value**weight), surprise)
+        _surprised(_trusting(family, sizes, inflations, noises, value**weight, course), surprise)
         for family in families
     ]
 
@@ -156,8 +161,8 @@ def _surprised(family: Family, surprise: Surprise) -> Family:
     )
 
 
-def _likelihood(answers: "list[_Answers]", noise: float) -> float:
-    return float(np.mean([answer.log_likelihood(noise) for answer in answers]))
+def _likelihood(answers: "list[_Answers]", noise: float, course: Course | None = None) -> float:
+    return float(np.mean([answer.log_likelihood(noise, course) for answer in answers]))
 
 
 def climb(
@@ -185,9 +190,26 @@ def _near(value: float, candidates: Sequence[float]) -> list[float]:
     return [candidates[i] for i in np.unique(chosen)]
 
 
-def _trusting(family: Family, sizes, inflations, noises, value: float = 1.0) -> Family:
+def _trusting(
+    family: Family, sizes, inflations, noises, value: float = 1.0, course: Course | None = None
+) -> Family:
     parts = (np.asarray(part, np.float32) for part in (sizes, inflations, noises, value))
-    return eqx.tree_at(lambda family: family.trust, family, Trust(*parts))
+    return eqx.tree_at(lambda family: family.trust, family, Trust(*parts, course=course))
+
+
+def _course(answers: "Sequence[list[_Answers]]", noises: Sequence[float], weight: float) -> Course:
+    """The factors in time under which what was hidden is likeliest, for all numbers of points."""
+    factors = np.ones(NODES)
+
+    def worth(factor: float, node: int) -> float:
+        course = Course(np.where(np.arange(NODES) == node, factor, factors))
+        each = zip(answers, noises, strict=True)
+        return float(np.mean([_likelihood(some, noise, course) for some, noise in each]))
+
+    for _ in range(SWEEPS):
+        for node in range(NODES):
+            factors[node] = climb(partial(worth, node=node), NOISES, factors[node])
+    return Course((factors**weight).astype(np.float32))
 
 
 class _Questions(NamedTuple):
@@ -211,10 +233,11 @@ class _Answers(NamedTuple):
         assert found is not None  # there is a family
         return found
 
-    def log_likelihood(self, noise: float) -> float:
-        """The mean of hidden values, with a factor on the scale of predictions."""
+    def log_likelihood(self, noise: float, course: Course | None = None) -> float:
+        """The mean of hidden values, with factors on the scale of predictions."""
         hidden = self.questions.hidden
-        mixture = NormalMixture(self.prediction.means, noise * self.prediction.scales)
+        factors = noise if course is None else noise * course.at(hidden.ts, np)[:, None, :, None]
+        mixture = NormalMixture(self.prediction.means, factors * self.prediction.scales)
         known = np.broadcast_to(hidden.known, hidden.ys.shape)
         if not known.any():  # series so short that nothing is left to ask for
             return 0.0

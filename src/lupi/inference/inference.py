@@ -100,7 +100,8 @@ class InferringPredictor(AbstractPredictor):
         if family is None:
             return Prediction(jnp.asarray(times), loc, scale, noise_key)
         findings = self._findings(family, context, inferred)
-        scale = family.trust.noise_at(jnp.sum(context.mask)) * scale
+        noise = family.trust.noise_at(jnp.sum(context.mask), jnp.asarray(times))
+        scale = noise[:, None] * scale
         return Prediction(jnp.asarray(times), loc, scale, noise_key, findings)
 
     def _findings(self, family: Family, context: Observations, inferred: Inferred) -> Findings:

@@ -1,11 +1,24 @@
 """How far a model's own uncertainty can be trusted, as held-out series show."""
 
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
 from lupi.distributions import AnyArray
+
+
+class Course(eqx.Module):
+    """Factors on the scale of predictions at equally spaced times from 0 to 1, and between them."""
+
+    factors: Float[AnyArray, " node"]
+
+    def at(self, times: Float[AnyArray, "*time"], xp: Any = jnp) -> Float[AnyArray, "*time"]:
+        """At such times; beyond the last as there."""
+        nodes = np.linspace(0.0, 1.0, len(self.factors))
+        return xp.exp(xp.interp(times, nodes, xp.log(self.factors)))
 
 
 class Trust(eqx.Module):
@@ -24,6 +37,8 @@ class Trust(eqx.Module):
     """Where one is predicted."""
     value: Float[AnyArray, ""]
     """Of what a trajectory does not tell of privileged values; whatever the number of points."""
+    course: Course | None = None
+    """Of predictions in time, beside `noise`: some stretches are learnt better than others."""
 
     @classmethod
     def full(cls) -> "Trust":
@@ -35,9 +50,12 @@ class Trust(eqx.Module):
         """With so many points seen."""
         return self._between(self.inflation, number)
 
-    def noise_at(self, number: Int[AnyArray, ""]) -> Float[Array, ""]:
-        """With so many points seen."""
-        return self._between(self.noise, number)
+    def noise_at(
+        self, number: Int[AnyArray, ""], times: Float[AnyArray, " time"]
+    ) -> Float[Array, " time"]:
+        """At such times, with so many points seen."""
+        noise = jnp.broadcast_to(self._between(self.noise, number), times.shape)
+        return noise if self.course is None else noise * self.course.at(times)
 
     def _between(self, factors, number):
         place = jnp.log(jnp.maximum(number, 1))
