@@ -298,14 +298,12 @@ def _search_in_rounds(
         scores = jnp.where(tried | jnp.any(covered, axis=1), -jnp.inf, scores)
         everything = jax.tree.map(lambda *parts: jnp.concatenate(parts), optima, found)
         counts = found.height < jnp.min(everything.height) + UNLIKELY
-        apart = found.place[:, None] - optima.place
-        known = (_squared_distances(apart, optima.curvature) < COVERED) & jnp.isfinite(
-            optima.height
-        )
+        distances = _squared_distances(found.place[:, None] - optima.place, optima.curvature)
+        reached = (distances < COVERED) & jnp.isfinite(optima.height)
         again = jnp.abs(jnp.min(found.height) - jnp.min(optima.height)) < NEAR
         # Far from an explanation it may be a wrong one, that is near to many starts.
         hopeful = jnp.min(found.misfit) < NEARLY * acceptable
-        is_last = again & hopeful & jnp.all(jnp.any(known, axis=1) | ~counts)
+        is_last = again & hopeful & jnp.all(jnp.any(reached, axis=1) | ~counts)
         _, lowest = jax.lax.top_k(-everything.height, KEPT)
         optima = jax.tree.map(lambda leaf: leaf[lowest], everything)
         return optima, scores, turn + 1, is_last
