@@ -15,7 +15,10 @@ from jax.core import Tracer
 
 from lupi._machinery.forks import check_not_forked
 
-ON_ONE_THREAD: dict[str, bool | int] = {"xla_cpu_multi_thread_eigen": False}
+ON_ONE_THREAD: dict[str, bool | int | str] = {
+    "xla_cpu_multi_thread_eigen": False,
+    "xla_disable_hlo_passes": "cpu-parallel-task-assigner",
+}
 """Work this small takes longer to hand to other threads than to do; several calls on threads of
 their own keep all cores busy."""
 
@@ -43,7 +46,7 @@ def compiled(function: Callable, *, brief: bool, double: bool = False) -> Callab
 
 @cache
 def _compiled(
-    function: Callable, options: tuple[tuple[str, bool | int], ...], double: bool
+    function: Callable, options: tuple[tuple[str, bool | int | str], ...], double: bool
 ) -> Callable:
     jit: Any = eqx.filter_jit  # whose types leave out the arguments of jax.jit
     jitted = jit(function, compiler_options=dict(options))
