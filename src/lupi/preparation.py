@@ -103,11 +103,13 @@ def prepare_together(
     # Something in its place, so that what is compiled now will do later.
     nothing = fit_surprise(np.array(sizes), np.zeros((len(sizes), 1)))
     families = [_surprised(family, nothing) for family in families]
+    even = None if roughly else Course(np.ones(NODES, np.float32))
 
     def answers(questions: list[_Questions], inflation: float) -> list[_Answers]:
         found = []
         for process, family, asked in zip(processes, families, questions, strict=True):
-            trusting = _trusting(family, sizes, [inflation] * len(sizes), [1.0] * len(sizes))
+            ones = [1.0] * len(sizes)
+            trusting = _trusting(family, sizes, [inflation] * len(sizes), ones, course=even)
             predictor = InferringPredictor(process=process, inference=inference, family=trusting)  # pyright: ignore[reportCallIssue]
             prediction = predict_many(
                 predictor,
