@@ -82,7 +82,6 @@ def summary() -> list[dict]:
                     "stderr_of_best_plain": float(np.mean(stderrs)),
                     "coverage_90": mean("forecaster", "coverage_90"),
                     "coverage_90_of_best_plain": mean(best, "coverage_90"),
-                    "seconds": float(np.mean([row["seconds"] for row in here])),
                 }
             )
     return rows
