@@ -137,7 +137,8 @@ def predict_many(
     serves all alike. With privileged values (a `Task`) an `InferringPredictor` makes use of them.
     More than one thread is for predictors that do not call LAPACK, and changes no number.
     """
-    arguments, sizes = (_without_room(contexts), times, keys), (num_samples, horizon, SIDE_BY_SIDE)
+    together = SIDE_BY_SIDE if predictor.takes_as_long_for_all else 1
+    arguments, sizes = (_without_room(contexts), times, keys), (num_samples, horizon, together)
     return _joined(_each(_from_context, predictor, arguments, sizes, brief=brief, threads=threads))
 
 

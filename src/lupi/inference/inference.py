@@ -70,6 +70,11 @@ class InferringPredictor(AbstractPredictor):
         """How many quantities are observed."""
         return self.process.observation_size
 
+    @property
+    def takes_as_long_for_all(self) -> bool:
+        """The encoder does; a search takes as long as it takes."""
+        return self.family is None
+
     def predict(
         self,
         context: Observations,

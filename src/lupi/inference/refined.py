@@ -30,16 +30,15 @@ from lupi.models.solving import hermite
 POWERS = (1.0, 0.8, 0.6, 0.4, 0.2, 0.0)
 """Of the importance weights: the first that leaves enough samples is taken."""
 
-NEAR, HIGH = 0.9, 12.0
-"""In nats: what is not worth a step of the search, and above the best what will not count."""
+NEAR = 0.9
+"""In nats: what is not worth a step of the search."""
 
-ROUNDS, KEPT = 16, 16
-"""Of the search, at most: where no start has led to an explanation, or others may, these are tried;
-and how many of the places found are kept."""
+STARTS, IF_EXPLAINED, KEPT = 24, 6, 16
+"""Of the search, at most: where none of them leads to an explanation, and where one does and others
+may as well; and how many of the places found are kept."""
 
-UNLIKELY, WIDE, COVERED = 4.0, 0.3, 12.0
-"""Nats below the best member, from which on it need not be tried; the standard deviation of a
-coordinate of unit scale, from which on the context tells little; and the squared distance, in
+UNLIKELY, COVERED = 4.0, 12.0
+"""Nats below the best member, from which on it need not be tried; and the squared distance, in
 standard deviations, up to which members are counted to a place that was found."""
 
 NEARLY = 4.0
@@ -66,7 +65,7 @@ class Refined(AbstractInference):
     """
 
     starts: int = eqx.field(default=2, static=True)
-    """Training systems to start from, beside the encoder's guess."""
+    """That lead to the best place again, with nothing new in between, before no more are tried."""
     steps: int = eqx.field(default=8, static=True)
     """Of the search from each start, at most."""
     least_effective: float = eqx.field(default=0.5, static=True)
@@ -99,8 +98,7 @@ class Refined(AbstractInference):
         problem = _Problem(searched, family, at_rest, context, code.deterministic, privileged)
         scores, near = _scores_of_members(problem)
         guess = family.active(code.latent.loc)
-        starts = min(self.starts, len(near) - 1)
-        optima = _search_in_rounds(problem, guess, near, starts, self.steps)
+        optima = _search_from_many(problem, guess, near, self.starts, self.steps)
         proposal = _proposal(family, optima, scores)
 
         # As many as `predict` draws for any number up to that: its samples are some of these.
@@ -261,14 +259,14 @@ def _surface(problem: _Problem, place: Float[Array, " active"]) -> _Optimum:
     )
 
 
-def _search_in_rounds(
-    problem: _Problem, guess: Float[Array, " active"], scores, number: int, steps: int
+def _search_from_many(
+    problem: _Problem, guess: Float[Array, " active"], scores, enough: int, steps: int
 ) -> _Optimum:
-    """The best places found: from a guess and the members of the highest score; and from others, if
-    none of these explains what was seen, or if it tells so little that others may as well.
+    """The best places found: from the member of the highest score, and from others and the guess as
+    long as nothing explains what was seen, or as others may explain it as well.
 
-    A round that leads to the best place again, which all but explains it, and to no other one that
-    counts, is the last.
+    Where one start after another leads to the best place again, which all but explains it, and none
+    to another one that counts, there is nothing more to be found.
     """
     members = jnp.asarray(problem.family.members)
     _, known = problem.seen()
@@ -277,39 +275,34 @@ def _search_in_rounds(
     likely = jnp.max(scores) - UNLIKELY
 
     def unfinished(state):
-        optima, scores, turn, is_last = state
-        unexplained = ~jnp.any(optima.misfit < acceptable)
-        best = optima.curvature[jnp.argmin(optima.height)]
-        _, inverse = factors_of(best)
-        is_wide = jnp.max(jnp.sum(inverse**2, axis=0)) > WIDE**2
-        is_worth_it = unexplained | (is_wide & jnp.any(scores > likely))
-        return (turn < ROUNDS) & ~is_last & is_worth_it
+        optima, scores, turn, agreed = state
+        explained = jnp.any(optima.misfit < acceptable)
+        is_over = explained & ((turn >= IF_EXPLAINED) | ~jnp.any(scores > likely))
+        return (turn < STARTS) & (agreed < enough) & ~is_over
 
     def search(state):
-        optima, scores, turn, _ = state
-        starts = far_apart(members, scores, number + 1)
-        first = jnp.concatenate([guess[None], starts[:-1]])
-        starts = jnp.where(turn == 0, first, starts)
-        found = _search(problem, starts, steps)
-        apart = members[:, None] - starts
-        tried = jnp.any(jnp.sum(apart**2, axis=-1) < ALIKE**2, axis=1)
-        apart = members[:, None] - found.place
-        covered = _squared_distances(apart, found.curvature) < COVERED
-        scores = jnp.where(tried | jnp.any(covered, axis=1), -jnp.inf, scores)
-        everything = jax.tree.map(lambda *parts: jnp.concatenate(parts), optima, found)
-        counts = found.height < jnp.min(everything.height) + UNLIKELY
-        distances = _squared_distances(found.place[:, None] - optima.place, optima.curvature)
-        reached = (distances < COVERED) & jnp.isfinite(optima.height)
-        again = jnp.abs(jnp.min(found.height) - jnp.min(optima.height)) < NEAR
+        optima, scores, turn, agreed = state
+        start = jnp.where(turn == 1, guess, members[jnp.argmax(scores)])
+        found = _search(problem, start, steps)
+        apart = members - found.place
+        covered = _squared_distances(apart[:, None], found.curvature[None])[:, 0] < COVERED
+        alike = jnp.minimum(jnp.sum((members - start) ** 2, 1), jnp.sum(apart**2, 1)) < ALIKE**2
+        scores = jnp.where(covered | alike, -jnp.inf, scores)
+        best = jnp.min(optima.height)
+        distances = _squared_distances((found.place - optima.place)[None], optima.curvature)[0]
+        reached = jnp.any((distances < COVERED) & jnp.isfinite(optima.height))
         # Far from an explanation it may be a wrong one, that is near to many starts.
-        hopeful = jnp.min(found.misfit) < NEARLY * acceptable
-        is_last = again & hopeful & jnp.all(jnp.any(reached, axis=1) | ~counts)
+        again = (jnp.abs(found.height - best) < NEAR) & (found.misfit < NEARLY * acceptable)
+        is_new = (found.height < best + UNLIKELY) & ~reached
+        agreed = jnp.where(is_new, 0, agreed + again)
+        everything = jax.tree.map(
+            lambda some, one: jnp.concatenate([some, one[None]]), optima, found
+        )
         _, lowest = jax.lax.top_k(-everything.height, KEPT)
-        optima = jax.tree.map(lambda leaf: leaf[lowest], everything)
-        return optima, scores, turn + 1, is_last
+        return jax.tree.map(lambda leaf: leaf[lowest], everything), scores, turn + 1, agreed
 
-    begin = (_nowhere(jnp.tile(guess, (KEPT, 1))), scores, jnp.array(0), jnp.array(False))
-    return jax.lax.while_loop(unfinished, search, begin)[0]
+    nowhere = jax.tree.map(lambda leaf: jnp.stack([leaf] * KEPT), _nowhere(guess))
+    return jax.lax.while_loop(unfinished, search, (nowhere, scores, jnp.array(0), jnp.array(0)))[0]
 
 
 def _squared_distances(
@@ -320,85 +313,53 @@ def _squared_distances(
     return jnp.sum(pulled * apart, axis=-1)
 
 
-def far_apart(
-    members: Float[Array, "member active"], scores: Float[Array, " member"], number: int
-) -> Float[Array, "start active"]:
-    """So many members of the highest score, no two of them alike: where the context tells little,
-    what explains it may lie in several places, and the best few members in one of them."""
-    starts = []
-    for _ in range(number):
-        starts.append(members[jnp.argmax(scores)])
-        alike = jnp.sum((members - starts[-1]) ** 2, axis=-1) < ALIKE**2
-        scores = jnp.where(alike, -jnp.inf, scores)
-    return jnp.stack(starts)
-
-
-def _nowhere(places: Float[Array, "start active"]) -> _Optimum:
-    """Before anything is known of them."""
-    number, size = places.shape
-    high = jnp.full(number, jnp.inf)
-    eyes = jnp.broadcast_to(jnp.eye(size), (number, size, size))
-    return _Optimum(places, high, jnp.zeros((number, size)), eyes, high)
+def _nowhere(place: Float[Array, " active"]) -> _Optimum:
+    """Before anything is known of it."""
+    high = jnp.array(jnp.inf)
+    return _Optimum(place, high, jnp.zeros_like(place), jnp.eye(place.size), high)
 
 
 class _Search(NamedTuple):
-    """Where the search from several starts has come to."""
+    """Where the search from a start has come to."""
 
     here: _Optimum
-    damping: Float[Array, " start"]
-    move: Float[Array, "start active"]
+    damping: Float[Array, ""]
+    move: Float[Array, " active"]
     """What to subtract next."""
-    gain: Float[Array, " start"]
+    gain: Float[Array, ""]
     """By how much the height can be lowered, as far as the surface is what it looks like."""
     steps: Int[Array, ""]
 
 
-def _search(problem: _Problem, starts: Float[Array, "start active"], steps: int) -> _Optimum:
-    """The best place found from each start, in at most so many steps.
-
-    It ends as soon as no start promises more: those at their optimum, and those that will stay
-    high above the best.
-    """
-    number, size = starts.shape
+def _search(problem: _Problem, start: Float[Array, " active"], steps: int) -> _Optimum:
+    """The best place found from a start, in at most so many steps: fewer, if no more is promised."""
 
     def promising(search: _Search):
-        heights, gain = search.here.height, search.gain
-        worth_it = (gain > NEAR) & (heights - gain < jnp.min(heights) + HIGH)
-        return (search.steps == 0) | (jnp.any(worth_it) & (search.steps <= steps))
+        return (search.steps == 0) | ((search.gain > NEAR) & (search.steps <= steps))
 
     def step(search: _Search) -> _Search:
         # The first step goes nowhere: it only looks around.
-        here, damping = search.here, search.damping
-        there = jax.vmap(lambda place: _surface(problem, place))(here.place - search.move)
-        better = there.height < here.height
-        damping = jnp.where(better, damping * 0.2, damping * 5.0)
-        here = jax.tree.map(
-            lambda new, old: jnp.where(better.reshape(-1, *[1] * (new.ndim - 1)), new, old),
-            there,
-            here,
-        )
-        diagonals = jax.vmap(jnp.diag)(jnp.diagonal(here.curvature, axis1=1, axis2=2))
-        damped = here.curvature + damping[:, None, None] * diagonals
-        matrices = jnp.concatenate([damped, here.curvature])
-        move, whole = jnp.split(jax.vmap(solve_positive)(matrices, jnp.tile(here.slope, (2, 1))), 2)
+        there = _surface(problem, search.here.place - search.move)
+        better = there.height < search.here.height
+        damping = search.damping * jnp.where(better, 0.2, 5.0)
+        here = jax.tree.map(lambda new, old: jnp.where(better, new, old), there, search.here)
+        damped = here.curvature + damping * jnp.diag(jnp.diagonal(here.curvature))
+        both = jnp.stack([damped, here.curvature])
+        move, whole = jax.vmap(solve_positive, (0, None))(both, here.slope)
         # Of the whole move: along a narrow valley a damped one promises little while much is left.
-        gain = 0.5 * jnp.sum(here.slope * jnp.where(jnp.isfinite(whole), whole, move), axis=1)
+        gain = 0.5 * jnp.sum(here.slope * jnp.where(jnp.isfinite(whole), whole, move))
         return _Search(here, damping, move, gain, search.steps + 1)
 
-    begin = _Search(
-        _nowhere(starts),
-        jnp.full(number, 0.25),
-        jnp.zeros((number, size)),
-        jnp.zeros(number),
-        jnp.array(0),
-    )
+    nothing = jnp.array(0.0)
+    begin = _Search(_nowhere(start), nothing + 0.25, jnp.zeros_like(start), nothing, jnp.array(0))
     here = jax.lax.while_loop(promising, step, begin).here
     # The last step, where the surface is all but what it looks like from here, costs nothing.
-    move = jax.vmap(solve_positive)(here.curvature, here.slope)
-    gain = 0.5 * jnp.sum(here.slope * move, axis=1)
+    move = solve_positive(here.curvature, here.slope)
+    gain = 0.5 * jnp.sum(here.slope * move)
     gain = jnp.where((gain > 0) & (gain < 1), gain, 0.0)
-    place = jnp.where((gain > 0)[:, None], here.place - move, here.place)
-    return here._replace(place=place, height=here.height - gain)
+    return here._replace(
+        place=jnp.where(gain > 0, here.place - move, here.place), height=here.height - gain
+    )
 
 
 def _scores_of_members(
@@ -412,11 +373,13 @@ def _scores_of_members(
     family = problem.family
     last = len(family.grid) - 1
     position = jnp.clip(problem.context.ts * last, 0, last)
+    at_nodes = jnp.eye(last + 1)
+    # What interpolates any trajectory, as a matrix: one product for all members.
+    smoothly = hermite(position, at_nodes, jnp.asarray(jnp.gradient(at_nodes, axis=0)))
+    evenly = hermite(position, at_nodes, jnp.zeros_like(at_nodes))
 
     def known(member, means, scales):
-        slopes = jnp.asarray(jnp.gradient(means, axis=0))
-        loc = hermite(position, means, slopes)
-        return Normal(loc, hermite(position, scales, jnp.zeros_like(scales)))
+        return Normal(smoothly @ means, evenly @ scales)
 
     def decoded(member, means, scales):
         return problem.decoded(family.latent(member), with_grid=False)[0]

@@ -20,6 +20,12 @@ class AbstractPredictor(eqx.Module):
     observation_size: eqx.AbstractVar[int]
     """How many quantities are observed."""
 
+    @property
+    def takes_as_long_for_all(self) -> bool:
+        """Whether one context takes as long as another: then several are sooner done side by side,
+        and else one after the other."""
+        return True
+
     @abc.abstractmethod
     def predict(
         self,
