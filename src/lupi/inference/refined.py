@@ -58,10 +58,11 @@ LEAST_DRAWS = 32
 class Refined(AbstractInference):
     """Samples from $p(z | C) \\propto p(z) \\prod_i p(y_i | z, t_i)$ under the trained decoder.
 
-    The prior is where the training systems lie. The search starts at the encoder's guess and at
-    the training systems that fit the context best, and goes on by Gauss-Newton steps, damped as
-    Levenberg and Marquardt do; a Gaussian at each optimum and, where the context tells little, the
-    prior itself make a mixture to draw from; importance weights correct the draws.
+    The prior is where the training systems lie. The search starts at the training system that fits
+    the context best, then at the encoder's guess and at other systems as long as that may help, and
+    goes on by Gauss-Newton steps, damped as Levenberg and Marquardt do; a Gaussian at each optimum
+    and, where the context tells little, the prior itself make a mixture to draw from; importance
+    weights correct the draws.
     """
 
     starts: int = eqx.field(default=2, static=True)
@@ -332,7 +333,7 @@ class _Search(NamedTuple):
 
 
 def _search(problem: _Problem, start: Float[Array, " active"], steps: int) -> _Optimum:
-    """The best place found from a start, in at most so many steps: fewer, if no more is promised."""
+    """The best place found from a start, in so many steps, or fewer if no more is promised."""
 
     def promising(search: _Search):
         return (search.steps == 0) | ((search.gain > NEAR) & (search.steps <= steps))
