@@ -158,6 +158,17 @@ def test_nothing_is_forecast_with_such_options(tmp_path, capsys, options, monkey
     assert not out.exists()
 
 
+def test_a_run_that_cannot_be_forecast_is_in_no_score_and_in_the_exit_code(tmp_path, capsys):
+    runs, out = tmp_path / "runs.csv", tmp_path / "judged"
+    rows = [f"{run},{t},{10 + (run == 'b') * 1e6},20" for run in "abc" for t in (0, 1, 2, 3)]
+    runs.write_text("run,t,x,y\n" + "\n".join(rows) + "\n")
+    arguments = ["evaluate", OLD, runs, "--context", "first:0.5", "--out", out]
+    with pytest.raises(SystemExit) as ended:
+        main([str(one) for one in arguments])
+    assert ended.value.code == 2
+    assert "1 of 3 series are in no score:\n- series 'b'" in capsys.readouterr().out
+
+
 def test_times_across_a_change_of_the_clock_have_offsets_of_their_own():
     times = read_times("2024-10-27T01:00+02:00:2024-10-27T03:00+01:00:4")
     assert (np.diff(times) == np.timedelta64(1, "h")).all()

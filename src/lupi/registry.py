@@ -242,6 +242,22 @@ MODELS: dict[str, Model] = {
         colour="#559988",
         summary="nopi that is trained for likelihood once the bound has shown what z is for",
     ),
+    "nopi-importance": Model(
+        process=NeuralODEProcessSettings(),
+        objective=ImportanceWeighted(),
+        uses_privileged=False,
+        label="NoPI, IWAE",
+        colour="#aa7700",
+        summary="nopi with the importance-weighted bound",
+    ),
+    "nopi-renyi": Model(
+        process=NeuralODEProcessSettings(),
+        objective=Renyi(),
+        uses_privileged=False,
+        label="NoPI, Rényi",
+        colour="#ee7788",
+        summary="nopi with Rényi's bound",
+    ),
 }
 
 

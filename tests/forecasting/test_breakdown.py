@@ -86,6 +86,24 @@ def test_the_plain_guesses_are_broken_down_too(trained, evaluation):
     assert all(np.isfinite(group.metrics["y"]["crps"].mean) for group in groups.values())
 
 
+def test_a_series_whose_forecast_runs_away_changes_nothing_for_the_others(
+    trained, table, monkeypatch
+):
+    how = {"context": "first:0.5"}
+    whole = lupi.evaluate(trained, table, **how)
+    units = trained.normalisation
+    means = (whole.forecast.mean - units.observed_mean) / units.observed_scale
+    heights = np.abs(means).max(axis=1)
+    peaks = [heights[whole.forecast.labels == label].max() for label in table.labels]
+    worst = int(np.argmax(peaks))
+    monkeypatch.setattr("lupi.forecasting.answers.RUNAWAY", np.sort(peaks)[-2:].mean())
+    found = lupi.evaluate(trained, table, **how)
+    assert list(found.refused) == [table.labels[worst]]
+    others = lupi.evaluate(trained, table[np.arange(len(table)) != worst], **how)
+    assert found.parts == others.parts
+    assert found.breakdown == others.breakdown
+
+
 def test_the_table_of_training_is_recognised_whole_and_in_part(trained, table, evaluation):
     assert evaluation.recognised == (10, 10)
     part = recognise(trained.provenance, table[:3])

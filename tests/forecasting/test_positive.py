@@ -8,7 +8,7 @@ import pytest
 
 import lupi
 from lupi.cli import main
-from lupi.forecasting.positive import find_positive
+from lupi.forecasting.positive import find_positive, with_positive
 from lupi.forecasting.settings import forecaster_settings
 
 COLUMNS = {"series": "run", "time": "t", "observed": ["growing", "level"]}
@@ -54,9 +54,19 @@ def test_what_is_better_forecast_as_logarithms_is_found(series):
     assert "'growing'" in str(found)
 
 
-def test_a_column_with_a_zero_or_limits_of_its_own_is_left_alone():
+def test_a_zero_has_room_in_what_is_found():
+    runs = RUNS.assign(growing=RUNS["growing"].mask(RUNS.index == 3, 0.0))
+    series = lupi.read_series(runs, **COLUMNS)
+    (found,) = find_positive(series, seed=0)
+    limit = with_positive(series, [found]).columns.limits["growing"]
+    least = runs["growing"][runs["growing"] > 0].min()
+    np.testing.assert_allclose(limit.room, least / 2)
+    np.testing.assert_allclose(limit.within(limit.without(np.array([0.0, 2.0]))), [0.0, 2.0])
+
+
+def test_a_column_with_a_value_below_zero_or_limits_of_its_own_is_left_alone():
     runs = RUNS.assign(other=RUNS["growing"]).drop(columns="level")
-    runs.loc[3, "growing"] = 0.0
+    runs.loc[3, "growing"] = -1e-6
     columns = COLUMNS | {"observed": ["growing", "other"], "limits": {"other": (0, 1e6)}}
     assert find_positive(lupi.read_series(runs, **columns), seed=0) == []
 
@@ -102,7 +112,7 @@ def test_the_command_finds_it_says_so_and_shows_it(tmp_path, capsys):
     model = str(tmp_path / "model.lupi")
     main(["train", str(tmp_path / "runs.csv"), *options, "--out", model])
     said = capsys.readouterr()
-    assert "all values of 'growing' are above 0" in said.err
+    assert "no value of 'growing' is below 0" in said.err
     assert json.loads(said.out)["positive"] == ["growing"]
     main(["show", model, "--json"])
     shown = json.loads(capsys.readouterr().out)

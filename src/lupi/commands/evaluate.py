@@ -107,3 +107,5 @@ def evaluate(
             print(f"\n{len(evaluation.refused)} of {len(table)} series are in no score:")
         for label, reason in evaluation.refused.items():
             print(f"- {refusal(columns, label, reason)}")
+    if evaluation.forecast.refused:
+        sys.exit(2)

@@ -42,12 +42,20 @@ def show_out_of_fold(provenance: dict[str, Any]) -> None:
         console.print(table)
     plain = {name: one["crps"] for name, one in judged.items() if name not in ("blend", "lupi")}
     best = min(plain, key=lambda name: plain[name])
-    if plain[best] <= judged["lupi"]["crps"]:
-        console.print(
-            f"\nThe {_plain(best)} alone forecasts these runs better than the networks: the "
-            "forecaster takes from each as much as it is worth.",
-            highlight=False,
+    said = []
+    if "blend" in judged and plain[best] <= judged["blend"]["crps"]:
+        said.append(f"The {_plain(best)} alone forecasts these runs better than the forecaster.")
+    elif plain[best] <= judged["lupi"]["crps"]:
+        said.append(
+            f"The {_plain(best)} alone forecasts these runs better than the networks: the "
+            "forecaster takes from each as much as it is worth."
         )
+    if "blend" in judged:
+        said.append(
+            "Its weights and widths are those that suit these runs: `lupi evaluate` judges it by "
+            "others."
+        )
+    console.print("\n" + " ".join(said), highlight=False)
 
 
 def _plain(name: str) -> str:

@@ -83,7 +83,7 @@ class SettingOptions:
         Of the runs, chosen at random: held out by a single network, to see when training is best.
         Default: 0.1.
     find_positive
-        Take observed columns whose values are all above 0 for positive, as --positive does, where
+        Take observed columns that have no value below 0 for positive, as --positive does, where
         plain guesses forecast runs left out better by their logarithms. Default: as --blend.
     """
 
@@ -146,8 +146,8 @@ def train(
     json
         Print JSON for programs.
     """
-    from lupi.data.outliers import find_outliers
     from lupi.data.reading import read_series
+    from lupi.data.suggestions import suggest
     from lupi.forecasting import Forecaster, forecaster_settings
     from lupi.forecasting.finished import read_same
 
@@ -170,8 +170,8 @@ def train(
         overwrite=True,  # what may be written over is seen from what is in it
     )
     series = read_series(file, **columns.as_arguments())
-    for outlier in find_outliers(series):
-        print(f"lupi: {outlier}", file=sys.stderr)
+    for advice in suggest(series, positive=not complete.find_positive):
+        print(f"lupi: {advice}", file=sys.stderr)
     busy = f"another `lupi train` is writing {out}: wait for it, or give another --out."
     with locked(target.with_name(f".{target.name}.lock"), busy):
         same = read_same(target, series, complete, seed=seed)

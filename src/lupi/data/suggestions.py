@@ -22,24 +22,26 @@ PERIODS = {"year": (365.25 * DAY, 30 * DAY), "day": (DAY, DAY / 4)}
 """The length of each, and the length of runs and the distance of rows that matter to it."""
 
 
-def suggest(table: SeriesTable) -> list[str]:
-    """Advice on outliers, windows, clocks and limits, each as a sentence."""
-    others = (_window(table), *_clocks(table), *_positive(table))
+def suggest(table: SeriesTable, *, positive: bool = True) -> list[str]:
+    """Advice on outliers, windows, clocks and, unless others find them, on `positive` columns, each
+    as a sentence."""
+    others = (_window(table), *_clocks(table), *(_positive(table) if positive else ()))
     return [*find_outliers(table), *(found for found in others if found)]
 
 
 def _positive(table: SeriesTable) -> list[str]:
-    """To say that a column is positive, where all of it is and logarithms are far more even."""
+    """To say that a column is positive, where none of it is below 0 and logarithms are far more
+    even."""
     found = []
     for name, column in zip(table.columns.observed, table.values.T, strict=True):
         values = column[~np.isnan(column)]
-        if name in table.columns.limits or values.size < ENOUGH_ROWS or values.min() <= 0:
+        if name in table.columns.limits or values.size < ENOUGH_ROWS or values.min() < 0:
             continue
-        skewed, in_logs = (_skewness(some) for some in (values, np.log(values)))
+        skewed, in_logs = (_skewness(some) for some in (values, np.log(values[values > 0])))
         if skewed > 1 and abs(in_logs) < skewed / 2:
             found.append(
-                f"all values of {name!r} are above 0 and most are small beside the largest: if "
-                f"it cannot be negative, --positive {name} keeps forecasts above 0."
+                f"no value of {name!r} is below 0 and most are small beside the largest: if it "
+                f"cannot be negative, --positive {name} keeps forecasts from being so."
             )
     return found
 

@@ -51,6 +51,20 @@ SLOW_RIVALS = {
 """Those that compute more for each forecast."""
 
 
+TIMES_AS_LONG = {
+    "neural-process": 0.4,
+    "conditional-process": 0.4,
+    "second-order-process": 1.2,
+    "attentive-process": 1.4,
+    "bayesian-ode": 1.5,
+    "latent-ode": 2.2,
+}
+"""A step of training, by the kind of process, beside that of a neural ODE process."""
+
+SHARE_OF_SAMPLES = 1.1
+"""How far a step grows with each sample of z that an objective asks for."""
+
+
 def default_contestants(experiments: Iterable[Experiment], *, quick: bool) -> tuple[str, ...]:
     """Who takes part unless it is said: what suits all of the experiments."""
     experiments = list(experiments)
@@ -184,6 +198,14 @@ def expected_seconds(
                 # A step grows with the series in it and with the width of the network.
                 width = getattr(settings.models[one.name].process, "hidden_size", 64)
                 step = SECONDS_OF_STEP * run.training.batch_size / 8 * width / 64
+                step *= _times_as_long(settings.models[one.name])
                 asking = judging / 10 if one.encoder_only else judging
                 total += 3 * ceil(seeds / 3) * steps * step + seeds * asking + SECONDS_TO_COMPILE
     return total / workers
+
+
+def _times_as_long(model: ModelSettings) -> float:
+    """A step of training, beside that of a neural ODE process with the paper's bound."""
+    samples = getattr(model.objective, "num_samples", 1)
+    of_samples = SHARE_OF_SAMPLES * samples if samples > 1 else 1.0
+    return TIMES_AS_LONG.get(model.process.kind, 1.0) * of_samples

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 
 from lupi._machinery.compilation import padded_size
 from lupi._machinery.environment import num_threads
@@ -151,11 +151,22 @@ def answer_question(
                 rows = slice(begin + times.start, begin + times.stop)
                 means[samples, rows] = mean[:number, :length]
                 scales[samples, rows] = scale[:number, :length]
-    joined = {i: _joined(list(some.values())) for i, some in findings.items()}
+    joined = {i: _joined(list(some.values()), num_samples) for i, some in findings.items()}
+    _widen_beyond(scales, np.concatenate(wanted))
     return Answer(NormalMixture(means, scales), joined, as_keys(noise_of))
 
 
-def _joined(found: list[Findings]) -> Findings:
+def _widen_beyond(
+    scales: Float[np.ndarray, "sample time observation"], times: Float[np.ndarray, " time"]
+) -> None:
+    """Make them the larger the farther beyond the span of the training data: by a standard
+    deviation of all values for each span. Nothing was ever seen there."""
+    beyond = times > 1
+    if beyond.any():
+        scales[:, beyond] = np.hypot(scales[:, beyond], times[beyond, None] - 1)
+
+
+def _joined(found: list[Findings], num_samples: int) -> Findings:
     """What several parts of the samples of one series found, as one: all of their values, and the
     mean of what each of them says of the series."""
     first = found[0]
@@ -164,7 +175,7 @@ def _joined(found: list[Findings]) -> Findings:
     values = None
     if first.privileged is not None:
         each = [one.privileged for one in found]
-        values = jax.tree.map(lambda *leaves: np.concatenate(leaves), *each)
+        values = jax.tree.map(lambda *leaves: np.concatenate(leaves)[:num_samples], *each)
     names = ("log_evidence", "surprise", "effective_share")
     means = (np.array([getattr(one, name) for one in found]).mean(axis=0) for name in names)
     return Findings(values, *map(np.asarray, means))

@@ -90,10 +90,11 @@ def evaluate(
     how: dict[str, Any] = {"num_samples": num_samples, "seed": seed}
     forecast = forecaster.predict(seen, times, **how)
     judged = np.array([label not in forecast.refused for label in table.labels.tolist()])
-    table, held_back = table[judged], held_back[judged]
+    table, seen, held_back = (part[judged] for part in (table, seen, held_back))
+    times = {label: times[label] for label in table.labels.tolist()}
     scores = _score_series(forecast, held_back)
     observed = table.columns.observed
-    groups = groups_of(seen[judged], held_back, forecaster.normalisation.time_scale)
+    groups = groups_of(seen, held_back, forecaster.normalisation.time_scale)
     breakdown = {"forecaster": break_down(forecast, held_back, groups, scores, _score_series)}
 
     def alone(name: str) -> dict[str, dict[str, Estimate]]:

@@ -36,27 +36,36 @@ class Found(NamedTuple):
     def __str__(self) -> str:
         """What was found, and what that means."""
         return (
-            f"all values of {self.column!r} are above 0, and as logarithms they are better "
-            f"forecast (CRPS {self.crps_of_logarithms:.3g} instead of {self.crps:.3g}): it is "
-            "taken for positive, and no forecast is below 0."
+            f"no value of {self.column!r} is below 0, and as logarithms they are better forecast "
+            f"(CRPS {self.crps_of_logarithms:.3g} instead of {self.crps:.3g}): it is taken for "
+            "positive, and no forecast is below 0."
         )
 
 
 def find_positive(series: SeriesTable, *, seed: int) -> list[Found]:
-    """Columns without limits, all of whose values are above 0, where plain guesses forecast runs
+    """Columns without limits, none of whose values is below 0, where plain guesses forecast runs
     left out better by logarithms, in the unit of the column and beyond chance."""
     return [
         found
         for name, values in zip(series.columns.observed, series.values.T, strict=True)
-        if name not in series.columns.limits and np.nanmin(values, initial=np.inf) > 0
+        if name not in series.columns.limits and np.nanmin(values, initial=np.inf) >= 0
         if (found := _compare(series, name, seed)) is not None
     ]
 
 
 def with_positive(series: SeriesTable, found: list[Found]) -> SeriesTable:
     """The series, their columns with the limits that were found."""
-    limits = series.columns.limits | {one.column: Limit(lower=0.0) for one in found}
-    return replace(series, columns=series.columns.model_copy(update={"limits": limits}))
+    return _above_zero(series, [one.column for one in found])
+
+
+def _above_zero(series: SeriesTable, names: list[str]) -> SeriesTable:
+    columns = series.columns
+    found = {
+        name: Limit(lower=0.0).suited_to(series.values[:, columns.observed.index(name)])
+        for name in names
+    }
+    limits = columns.limits | found
+    return replace(series, columns=columns.model_copy(update={"limits": limits}))
 
 
 def _compare(series: SeriesTable, name: str, seed: int) -> Found | None:
@@ -64,7 +73,7 @@ def _compare(series: SeriesTable, name: str, seed: int) -> Found | None:
 
     alone = _column(series, name, seed)
     try:
-        plain, logarithms = (_scores(one, seed) for one in (alone, _limited(alone)))
+        plain, logarithms = (_scores(one, seed) for one in (alone, _above_zero(alone, [name])))
     except UserError:  # too few series, or too short ones, to find out
         return None
     better = plain - logarithms
@@ -89,11 +98,6 @@ def _column(series: SeriesTable, name: str, seed: int) -> SeriesTable:
     privileged = np.zeros((len(some), 0))
     alone = replace(some, columns=columns, values=values, privileged=privileged, known=None)
     return alone.rows(~np.isnan(values[:, 0]))
-
-
-def _limited(alone: SeriesTable) -> SeriesTable:
-    limits = dict.fromkeys(alone.columns.observed, Limit(lower=0.0))
-    return replace(alone, columns=alone.columns.model_copy(update={"limits": limits}))
 
 
 def _scores(series: SeriesTable, seed: int) -> Float[np.ndarray, " series"]:

@@ -31,7 +31,7 @@ class ForecasterSettings(ModelSettings):
     networks each leaves out its part of all series instead."""
 
     find_positive: bool = False
-    """Whether observed columns that have only values above 0, and are better forecast as
+    """Whether observed columns that have no value below 0, and are better forecast as
     logarithms, are taken for positive."""
 
     def num_members(self, num_series: int) -> int:

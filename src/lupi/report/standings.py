@@ -195,8 +195,7 @@ def helps(results: Results, experiment: str) -> list[Help]:
 
 
 def _told_less(who: Contestant, others: Sequence[Contestant]) -> list[Contestant]:
-    """Its controls, and those like it in all but what is privileged; trained for the same objective
-    if there are any."""
+    """Its controls, and those like it in all but what is privileged, the objective among it."""
     others = [one for one in others if not one.is_rival and one.width == who.width]
     controls = [one for one in others if one.base == who.base and one.privileged != "true"]
     model = MODELS[who.base]
@@ -204,10 +203,10 @@ def _told_less(who: Contestant, others: Sequence[Contestant]) -> list[Contestant
         one
         for one in others
         if not one.uses_privileged
+        and MODELS[one.base].objective == model.objective
         and _without_privileged(MODELS[one.base]) == _without_privileged(model)
     ]
-    same = [one for one in alike if MODELS[one.base].objective == model.objective]
-    return (same or alike) + controls
+    return alike + controls
 
 
 def _without_privileged(model: Model) -> dict[str, Any]:
