@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+import lupi
 from lupi.errors import UserError
 from lupi.experiments import REPRODUCTIONS
 from lupi.forecasting import forecaster_settings
@@ -40,3 +41,16 @@ def test_unless_said_otherwise_a_model_uses_them_where_it_can():
     assert ModelSettings(process=NeuralProcessSettings()).uses_privileged
     assert not MODELS["np"].uses_privileged
     assert MODELS["np-lupi"].uses_privileged
+
+
+@pytest.mark.parametrize(("number", "size"), [(1_999, 32), (2_000, 64)])
+def test_networks_are_narrower_where_there_is_little_to_learn_from(number, size):
+    rows = {"run": np.arange(number) % 20, "t": np.arange(number), "x": np.arange(number)}
+    table = lupi.read_series(rows, series="run", time="t", observed="x")
+    suited = forecaster_settings().suited_to(table)
+    assert (suited.process.hidden_size, suited.process.representation_size) == (size, size)
+    assert suited.suited_to(table) == suited
+    given = forecaster_settings(process={"hidden_size": 48})
+    assert given.suited_to(table) == given
+    paper = forecaster_settings("paper")
+    assert paper.suited_to(table) == paper

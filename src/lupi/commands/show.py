@@ -22,9 +22,9 @@ def show(model: Path, /, *, json: Json = False) -> None:
 
     header, arrays = read_arrays(model, kind="forecaster")
     Contents.of(header, model)
-    numbers = sum(array.size for array in arrays.values())
+    size = {"bytes": model.stat().st_size, "weights": sum(a.size for a in arrays.values())}
     if json:
-        show_result({"weights": numbers} | header, as_json=True)
+        show_result(size | header, as_json=True)
         return
     provenance = dict(header["provenance"])
     told = {name: value for name, value in provenance.items() if name != "out_of_fold"}
@@ -32,7 +32,7 @@ def show(model: Path, /, *, json: Json = False) -> None:
     told["data"] = {name: value for name, value in told["data"].items() if name != "digests"}
     # Of each network its units, and weights once more: for programs.
     brief = {name: value for name, value in header.items() if name not in ("members", "parts")}
-    show_result({"weights": numbers} | brief | {"provenance": told}, as_json=False)
+    show_result(size | brief | {"provenance": told}, as_json=False)
     show_out_of_fold(provenance)
     if header.get("parts"):
         from lupi.forecasting.widening import read_widening

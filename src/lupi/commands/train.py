@@ -170,6 +170,7 @@ def train(
         overwrite=True,  # what may be written over is seen from what is in it
     )
     series = read_series(file, **columns.as_arguments())
+    complete = complete.suited_to(series)
     for advice in suggest(series, positive=not complete.find_positive):
         print(f"lupi: {advice}", file=sys.stderr)
     busy = f"another `lupi train` is writing {out}: wait for it, or give another --out."
@@ -205,7 +206,8 @@ def _show(out: Path, provenance: dict[str, Any], json: bool) -> None:
     names = ("epochs", "best_epoch", "seconds", "interrupted", "validation")
     names += ("positive",) if "positive" in provenance else ()
     names += tuple(name for name in ("out_of_fold", "weights") if name in provenance and json)
-    show({"model": str(out)} | {name: provenance[name] for name in names}, as_json=json)
+    told = {"model": str(out), "bytes": out.stat().st_size}
+    show(told | {name: provenance[name] for name in names}, as_json=json)
     if not json:
         show_out_of_fold(provenance)
 

@@ -160,6 +160,7 @@ class Forecaster:
         seed = check_seed(seed)
         check_not_forked()
         forecast_columns(series.columns)  # before hours of training, not after
+        self.settings = self.settings.suited_to(series)
         self._fitted, stopped_by = learn(
             series,
             self.settings,
