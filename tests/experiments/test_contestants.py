@@ -15,6 +15,9 @@ from lupi.experiments.comparison import (
 )
 from lupi.experiments.contestants import all_contestants, contestant
 from lupi.inference import Amortised
+from lupi.objectives import Renyi
+from lupi.registry import MODELS
+from lupi.report.standings import _told_less
 
 TABLE = {"springs": Experiment.of_table(springs())}
 
@@ -25,6 +28,8 @@ def test_a_name_says_the_model_and_what_is_changed():
     assert contestant("lupi:noise=0.5").privileged == 0.5
     assert contestant("lupi:constant:amortised").encoder_only
     assert contestant("lupi:width=4").width == 4
+    assert contestant("np-lupi:way=head").settings(MODELS).process.privileged_way == "head"
+    assert contestant("nd2p:objective=renyi").settings(MODELS).objective == Renyi()
     assert contestant("nearest").is_rival
     assert [one.name for one in all_contestants(["lupi", "mean", "lupi"])] == ["lupi", "mean"]
 
@@ -34,6 +39,22 @@ def test_a_control_has_the_label_of_its_model_and_its_colour_paler():
     assert control.label == f"{true.label}, shuffled"
     assert control.colour > true.colour
     assert "shuffled between systems" in control.summary
+
+
+def test_what_values_are_worth_is_told_beside_the_same_objective_and_the_same_controls():
+    names = ["lupi:objective=renyi", "nopi", "nopi-renyi", "lupi:shuffled", "np", "nopi:width=4"]
+    names += ["lupi:objective=renyi:shuffled", "lupi:width=4", "lupi-renyi", "mean"]
+    others = all_contestants(names)
+    told = {
+        name: [one.name for one in _told_less(contestant(name), others)]
+        for name in ("lupi:objective=renyi", "lupi-renyi", "lupi:width=4", "np-lupi:way=head")
+    }
+    assert told == {
+        "lupi:objective=renyi": ["nopi-renyi", "lupi:objective=renyi:shuffled"],
+        "lupi-renyi": ["nopi-renyi"],
+        "lupi:width=4": ["nopi:width=4"],
+        "np-lupi:way=head": ["np"],
+    }
 
 
 @pytest.mark.parametrize(
@@ -46,6 +67,9 @@ def test_a_control_has_the_label_of_its_model_and_its_colour_paler():
         ("nopi:shuffled", "nopi learns from no privileged values.*ask for lupi:shuffled"),
         ("cnp:noise=2", "cnp learns from no privileged values"),
         ("nearest:amortised", "nearest is no network"),
+        ("lupi:way=heads", "unknown way of lupi 'heads'.*Did you mean 'head'"),
+        ("nopi:way=head", "nopi has no way of using privileged values"),
+        ("lupi:objective=elbow", "unknown objective of lupi 'elbow'.*Did you mean 'elbo'"),
     ],
 )
 def test_a_name_that_means_nothing_is_refused(name, message):

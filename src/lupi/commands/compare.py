@@ -46,7 +46,8 @@ def compare(
         neural-ode, anode, sonode, equations, ideal) and controls: lupi:shuffled, lupi:constant and
         lupi:noise are shown privileged values of other systems, always the same, and noise;
         lupi:noise=0.5 true ones with noise of so many standard deviations. lupi:amortised is judged
-        with its encoder alone, lupi:width=4 has hidden layers of that width.
+        with its encoder alone, lupi:width=4 has hidden layers of that width, np-lupi:way=head uses
+        privileged values in another way, latent-ode:objective=npml has another objective.
     seeds
         How many seeds, from 0 on. Everyone shares data, contexts and initial weights of a seed.
         Default: 3, or 2 with --quick.

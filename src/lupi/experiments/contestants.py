@@ -1,20 +1,25 @@
 """Who takes part in a comparison, by name: models, rivals, and models with something changed.
 
 `lupi` is a line of the registry and `nearest` one of the table of rivals. Behind a colon stands
-what is changed: `lupi:shuffled`, `lupi:noise=0.5`, `lupi:amortised`, `lupi:width=4`.
+what is changed: `lupi:shuffled`, `lupi:noise=0.5`, `lupi:amortised`, `lupi:width=4`,
+`np-lupi:way=head`, `latent-ode:objective=npml`.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from lupi.errors import UserError, check_name
 from lupi.experiments.controls import WORDS, Control, describe_control
-from lupi.registry import MODELS, ModelSettings
+from lupi.models import Way
+from lupi.registry import MODELS, OBJECTIVES, ModelSettings
 from lupi.rivals import RIVALS
 
 CONTROLS = tuple(word for word in WORDS if word != "true")
-AMORTISED, NOISE, WIDTH = "amortised", "noise=", "width="
-CHANGES = (*CONTROLS, "noise=0.5", AMORTISED, "width=4")
+AMORTISED, NOISE, WIDTH, WAY, OBJECTIVE = "amortised", "noise=", "width=", "way=", "objective="
+CHANGES = (*CONTROLS, "noise=0.5", AMORTISED, "width=4", "way=head", "objective=npml")
+
+WAYS = get_args(Way)
+"""To use privileged values."""
 
 PALER = {"shuffled": 0.4, "constant": 0.55, "noise": 0.5}
 """How much white the colour of a control has."""
@@ -31,6 +36,10 @@ class Contestant(NamedTuple):
     """Whether it is judged without the search in its decoder, where it could be."""
     width: int | None = None
     """Of its hidden layers; None leaves the settings'."""
+    way: str | None = None
+    """How it uses privileged values; None leaves the settings'."""
+    objective: str | None = None
+    """What training makes small, by its name in the registry; None leaves the settings'."""
 
     @property
     def is_rival(self) -> bool:
@@ -48,13 +57,15 @@ class Contestant(NamedTuple):
         line = RIVALS[self.base] if self.is_rival else MODELS[self.base]
         changed = [] if self.privileged == "true" else [_brief(self.privileged)]
         changed += [] if self.width is None else [f"width {self.width}"]
+        changed += [one for one in (self.way, self.objective) if one is not None]
         return ", ".join([line.label, *changed])
 
     @property
     def colour(self) -> str:
         """Of its lines; a control has that of its model, paler."""
         colour = (RIVALS[self.base] if self.is_rival else MODELS[self.base]).colour
-        white = PALER.get(str(self.privileged), 0.0 if self.privileged == "true" else 0.3)
+        as_it_is = self.privileged == "true" and self.way is None and self.objective is None
+        white = PALER.get(str(self.privileged), 0.0 if as_it_is else 0.3)
         parts = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
         return "#" + "".join(f"{round((1 - white) * part + white * 255):02x}" for part in parts)
 
@@ -69,10 +80,12 @@ class Contestant(NamedTuple):
     def settings(self, models: Mapping[str, ModelSettings]) -> ModelSettings:
         """What it is made of, given what models without a change are made of."""
         model = models[self.base]
-        if self.width is None:
-            return model
-        process = model.process.model_copy(update={"hidden_size": self.width})
-        return model.model_copy(update={"process": process})
+        sizes = {} if self.width is None else {"hidden_size": self.width}
+        ways = {} if self.way is None else {"privileged_way": self.way}
+        changed: dict[str, Any] = {"process": model.process.model_copy(update=sizes | ways)}
+        if self.objective is not None:
+            changed["objective"] = OBJECTIVES[self.objective]()
+        return model.model_copy(update=changed)
 
 
 def _brief(control: Control) -> str:
@@ -92,6 +105,13 @@ def contestant(name: str) -> Contestant:
             f"{name!r}: {base} learns from no privileged values, so there is nothing to change in "
             f"them: ask for {others[0]}:{changes[0]}, or for {base}."
         )
+    if found.way is not None and not (
+        found.uses_privileged and "privileged_way" in type(MODELS[base].process).model_fields
+    ):
+        raise UserError(
+            f"{name!r}: {base} has no way of using privileged values that could be another: ask "
+            "for one that learns from them, such as lupi or np-lupi."
+        )
     if changes and found.is_rival:
         raise UserError(f"{name!r}: {base} is no network: nothing of it can be changed.")
     return found
@@ -102,6 +122,11 @@ def _changed(one: Contestant, change: str) -> Contestant:
         return one._replace(privileged=change)  # pyright: ignore[reportArgumentType]
     if change == AMORTISED:
         return one._replace(encoder_only=True)
+    for start, field, names in ((WAY, "way", WAYS), (OBJECTIVE, "objective", OBJECTIVES)):
+        if change.startswith(start):
+            value = change.removeprefix(start)
+            check_name(f"{field} of {one.base}", value, names)
+            return one._replace(**{field: value})
     for start, kind in ((NOISE, float), (WIDTH, int)):
         try:
             value = kind(change.removeprefix(start)) if change.startswith(start) else 0

@@ -9,6 +9,7 @@ from lupi.models.mean_trajectory import MeanTrajectory
 from lupi.models.neural_ode_process import NeuralODEProcess, NeuralODEProcessSettings
 from lupi.models.neural_process import NeuralProcessSettings
 from lupi.models.parts.layers import MLP
+from lupi.models.parts.privileged_ways import Way
 from lupi.models.prediction import Findings, Prediction
 from lupi.models.predictor import AbstractPredictor
 from lupi.models.process import (
@@ -48,6 +49,7 @@ __all__ = [
     "ProcessSettings",
     "Sample",
     "SecondOrderProcessSettings",
+    "Way",
     "build_process",
     "hermite",
     "load_process",

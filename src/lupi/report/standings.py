@@ -9,7 +9,7 @@ from lupi.experiments.contestants import Contestant, contestant
 from lupi.experiments.modes import REFINED
 from lupi.experiments.results import Record, Results
 from lupi.metrics import Estimate, Interval, estimate, interval
-from lupi.registry import MODELS, Model
+from lupi.registry import MODELS, ModelSettings
 from lupi.rivals import RIVALS
 
 SCORE = "crps"
@@ -196,19 +196,24 @@ def helps(results: Results, experiment: str) -> list[Help]:
 
 def _told_less(who: Contestant, others: Sequence[Contestant]) -> list[Contestant]:
     """Its controls, and those like it in all but what is privileged, the objective among it."""
-    others = [one for one in others if not one.is_rival and one.width == who.width]
-    controls = [one for one in others if one.base == who.base and one.privileged != "true"]
-    model = MODELS[who.base]
+    others = [one for one in others if not one.is_rival]
+    like = who._replace(name="", privileged="true")
+    controls = [
+        one
+        for one in others
+        if one.privileged != "true" and one._replace(name="", privileged="true") == like
+    ]
+    ours = who.settings(MODELS)
     alike = [
         one
         for one in others
         if not one.uses_privileged
-        and MODELS[one.base].objective == model.objective
-        and _without_privileged(MODELS[one.base]) == _without_privileged(model)
+        and (theirs := one.settings(MODELS)).objective == ours.objective
+        and _without_privileged(theirs) == _without_privileged(ours)
     ]
     return alike + controls
 
 
-def _without_privileged(model: Model) -> dict[str, Any]:
+def _without_privileged(model: ModelSettings) -> dict[str, Any]:
     settings = model.process.model_dump()
     return {name: value for name, value in settings.items() if not name.startswith("privileged")}
