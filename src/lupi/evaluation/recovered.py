@@ -22,9 +22,9 @@ def judge_values(
 
 
 def judge_recovered(findings: Findings | None, tasks: Task) -> dict[str, Estimate]:
-    """Of the first privileged value: `recovered_error`, the squared error over the variance of the
-    value (R² is 1 less that), and `recovered_coverage_90` of its interval; and of the samples
-    `effective_share`. Nothing of predictions without findings."""
+    """Of privileged values, in the mean over them: `recovered_error`, the squared error over the
+    variance of the value (R² is 1 less that), and `recovered_coverage_90` of its interval; and of
+    the samples `effective_share`. Nothing of predictions without findings."""
     if findings is None:
         return {}
     judged = {"effective_share": estimate(np.asarray(findings.effective_share))}
@@ -34,8 +34,8 @@ def judge_recovered(findings: Findings | None, tasks: Task) -> dict[str, Estimat
     parts = findings.privileged.loc, findings.privileged.scale
     found = NormalMixture(*(np.moveaxis(np.asarray(part), 1, 0) for part in parts))
     errors, inside = judge_values(found, tasks.privileged)
-    known = ~np.isnan(errors[:, 0])
-    variance = np.var(tasks.privileged[known, 0])
-    judged["recovered_error"] = estimate(errors[known, 0] ** 2 / variance)
-    judged["recovered_coverage_90"] = estimate(inside[known, 0])
+    known = ~np.isnan(errors).all(axis=1)
+    shares = errors[known] ** 2 / np.nanvar(np.asarray(tasks.privileged, float), axis=0)
+    judged["recovered_error"] = estimate(np.nanmean(shares, axis=1))
+    judged["recovered_coverage_90"] = estimate(np.nanmean(inside[known], axis=1))
     return judged

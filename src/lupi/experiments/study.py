@@ -18,6 +18,7 @@ SIZES = (25, 50, 100, 200, 400)
 WIDTHS = (1, 2, 3, 4, 8, 16)
 TIMES_AS_LONG = (1, 2, 4, 8)
 """Training, in the paper's."""
+POINTS_OF_A_FUNCTION = 100
 
 SAME = "same"
 """The shift that is none: what others are compared with."""
@@ -173,7 +174,11 @@ def functions(quick: bool) -> Part:
     """A family that is not dynamics."""
     experiments = {"line-and-sine": get_experiment("line-and-sine")}
     models = ("np", "np-lupi") + (() if quick else ("np-lupi:shuffled", "pooled-gp"))
-    chosen = all_contestants(models)
+    # A standard deviation of 0.2, as neural processes are usually shown it.
+    settings = comparison_settings(all_contestants(models), experiments, noise=0.18, quick=quick)
+    (run,) = settings.experiments.values()
+    data = run.data.model_copy(update={"num_times": POINTS_OF_A_FUNCTION})
+    runs = {"line-and-sine": run.model_copy(update={"data": data})}
     return Part(
         "functions",
         "A family that is not dynamics",
@@ -181,8 +186,7 @@ def functions(quick: bool) -> Part:
         "it is told them?",
         experiments,
         models,
-        # A standard deviation of 0.2, as neural processes are usually shown it.
-        comparison_settings(chosen, experiments, noise=0.18, quick=quick),
+        settings.model_copy(update={"experiments": runs}),
         {},
     )
 

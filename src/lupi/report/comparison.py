@@ -90,7 +90,7 @@ def row(one: Standing) -> list[str]:
 
 
 def _recovered(one: Standing) -> str:
-    """The share of the variance of the first privileged value that is told."""
+    """The share of the variance of privileged values that is told, in the mean over them."""
     found = one.metrics.get("recovered_error")
     return "" if found is None else f"R² {1 - found.mean:.2f}"
 

@@ -333,11 +333,13 @@ def _functions(part: Part, results: Results):
         values = scores.values(model, "test" + end)
         covers = scores.values(model, "test" + end, "coverage_90").mean()
         rows.append([_label(model, end), f"{values.mean():.3g}", f"{100 * covers:.0f} %"])
-    for other in ("np", "np-lupi:shuffled"):
-        if scores.has("np-lupi", "test") and scores.has(other, "test"):
-            ratio = Ratio.of(scores.values("np-lupi", "test"), scores.values(other, "test"))
+    pairs = [(other, end) for other in ("np", "np-lupi:shuffled") for end in ("", REFINED)]
+    for other, end in pairs:
+        if all(scores.has(model, "test" + end) for model in ("np-lupi", other)):
+            values = (scores.values(model, "test" + end) for model in ("np-lupi", other))
             answer.append(
-                f"{_label('np-lupi', '')} has {ratio} times the error of {_label(other, '')}."
+                f"{_label('np-lupi', end)} has {Ratio.of(*values)} times the error of "
+                f"{_label(other, end)}."
             )
     return answer, ("model", "CRPS", "90 % covers"), rows, None, []
 
