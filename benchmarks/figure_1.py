@@ -12,7 +12,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from benchmarks.common import FIGURES, task_data, trained_process
+from benchmarks.common import task_data, trained_process
 from lupi.data import Observations, Task
 from lupi.experiments import get_experiment, paper_settings
 from lupi.experiments.systems import RunData, make_data
@@ -20,6 +20,7 @@ from lupi.models import AbstractPredictor, Prediction, build_process
 from lupi.prediction import predict_many
 from lupi.registry import MODELS
 from lupi.report.abilities import Panel, Row, write_abilities
+from lupi.report.write import ABILITIES
 from lupi.rivals import RIVALS
 from lupi.training import fit
 
@@ -42,7 +43,7 @@ def measure_figure_1(process: str = "np") -> dict:
     later, numbers = _later(data[LATER], processes[LATER], _colours(process))
     other, more = _other(data[OTHER], processes[OTHER], _colours(process))
     models = ["neural ODE", MODELS[process].label, "neural ODE process"]
-    write_abilities(FIGURES / "figure-1.png", models, [later, other])
+    write_abilities(ABILITIES, models, [later, other])
     found = {"later": dict(zip(models, numbers, strict=True))}
     found["other"] = dict(zip(models, more, strict=True))
     for question, answers in found.items():

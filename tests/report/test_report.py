@@ -114,7 +114,7 @@ def test_every_figure_is_there_as_png_and_svg(reported):
 
 def test_the_page_stands_alone(reported):
     page = (reported / "report.html").read_text()
-    assert page.count("data:image/png;base64,") == 4
+    assert page.count("data:image/png;base64,") == 5
     assert not re.search(r'(src|href)="(?!data:)', page)
     assert "A short run" in page
     for claim in describe_claims(read_results(reported).claims):

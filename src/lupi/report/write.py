@@ -21,6 +21,9 @@ from lupi.report.table import ExperimentTable, build_tables, over_seeds, to_mark
 
 PAPER_EPOCHS = 100
 
+ABILITIES = Path(__file__).parent / "figure-1.png"
+"""The paper's Figure 1, which `python -m benchmarks.figure_1` draws from trained models."""
+
 
 def write_report(
     out: Path, experiments: Mapping[str, Experiment] = EXPERIMENTS
@@ -66,6 +69,7 @@ def _render_page(results: Results, tables: list[ExperimentTable], figures: list[
         papers=papers,
         tables=tables,
         figures={path.stem: data_uri(path) for path in figures},
+        abilities=data_uri(ABILITIES),
         settings=json.dumps(results.settings, indent=1),
         version=results.settings["version"],
         colours={name: model.colour for name, model in MODELS.items()},
