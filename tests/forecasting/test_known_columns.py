@@ -116,6 +116,25 @@ def test_what_was_not_known_or_cannot_be_is_refused(trained, observations, given
         trained.predict(observations, [0.5], known=given)
 
 
+def test_of_several_runs_only_those_that_are_not_known_enough_of_are_refused(trained, tmp_path):
+    other, unknown = NEW.assign(run="other", sex="x"), NEW.assign(run="unknown", dose=np.nan)
+    several = pd.concat([NEW, other, unknown], ignore_index=True)
+    found = trained.predict(several, [0.5])
+    assert found.series == ["r3"]
+    np.testing.assert_array_equal(found.mean, trained.predict(NEW, [0.5]).mean)
+    assert "has 'x' in the known column 'sex', which is none of" in found.refused["other"]
+    assert "has no value in the known column 'dose'" in found.refused["unknown"]
+    trained.save(tmp_path / "model.lupi")
+    several.to_csv(tmp_path / "new.csv", index=False)
+    out = tmp_path / "forecast.csv"
+    with pytest.raises(SystemExit) as ended:
+        main(
+            ["predict", str(tmp_path / "model.lupi"), str(tmp_path / "new.csv"), "--out", str(out)]
+        )
+    assert ended.value.code == 2
+    assert pd.read_csv(out)["refused"].notna().sum() == 2
+
+
 def test_a_table_with_some_of_the_kinds_is_understood_as_in_training(trained):
     men = lupi.read_series(NEW, **COLUMNS | {"privileged": []}, **KNOWN)
     assert men.columns.categories == {"sex": ("m",)}

@@ -22,6 +22,8 @@ from lupi.data.starts import with_starts
 from lupi.data.windows import cut
 from lupi.errors import UserError, check_name, check_whole
 
+UNSEEN = "has no observed value: give one, or leave the series out."
+
 
 def read_series(
     source: Any,
@@ -452,9 +454,9 @@ def _read_series(
             column=columns.time,
         )
     values = _canonical(read_columns(frame, columns.observed, {}, problems))
-    paths = None
+    paths, unfit = None, {}
     if columns.known:
-        paths = read_known(frame, labels, times.values + 0.0, columns, problems)
+        paths, unfit = read_known(frame, labels, times.values + 0.0, training, columns, problems)
     columns = _suit_limits(frame, values, columns, problems)
 
     present = ~np.isnan(values).all(axis=1)
@@ -513,13 +515,16 @@ def _read_series(
         paths,
         left_out={"rows": left_out} if left_out else {},
     )
-    empty = lengths == 0
-    if not training and empty.any() and not empty.all():
+    if not training:
+        unfit = dict.fromkeys(np.flatnonzero(lengths == 0).tolist(), UNSEEN) | unfit
+    if 0 < len(unfit) < len(lengths):
         # The others can be forecast, and these are named.
-        unseen = tuple(labels.labels[empty].tolist())
+        names = labels.labels.tolist()
+        fit = ~np.isin(np.arange(len(lengths)), list(unfit))
+        reasons = {names[i]: reason for i, reason in sorted(unfit.items())}
         table, lengths = (
-            replace(table[~empty], left_out=table.left_out, unseen=unseen),
-            lengths[~empty],
+            replace(table[fit], left_out=table.left_out, unfit=reasons),
+            lengths[fit],
         )
     short = lengths < min_points
     if short.any():

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Bool, Float64
 
 from lupi.data.known import (
     Known,
@@ -15,7 +15,7 @@ from lupi.data.known import (
     one_hot,
 )
 from lupi.data.parsing import Labels, parse_numbers, text_of
-from lupi.data.problems import Problems, listed
+from lupi.data.problems import Problems, listed, shown
 from lupi.data.series_table import Columns
 
 MOST_CATEGORIES = 64
@@ -67,8 +67,10 @@ def read_columns(
     names: Sequence[str],
     categories: Mapping[str, Sequence[str]],
     problems: Problems,
+    excused: Bool[np.ndarray, " row"] | bool = False,
 ) -> Float64[np.ndarray, "row number"]:
-    """Columns as numbers, NaN where there is none; one of categories as one for each of them."""
+    """Columns as numbers, NaN where there is none; one of categories as one for each of them. In
+    excused rows an unknown category is none."""
     parts = [np.zeros((len(frame), 0))]
     for name in names:
         column = frame[name]
@@ -76,7 +78,7 @@ def read_columns(
             codes, unknown = category_codes(column, categories[name])
             problems.add_rows(
                 name,
-                unknown,
+                unknown & ~np.asarray(excused),
                 column.array,
                 f"one of the categories {listed(categories[name])}",
                 "correct it, or train on series of that category too",
@@ -96,15 +98,23 @@ def read_known(
     frame: Any,
     labels: Labels,
     times: Float64[np.ndarray, " row"],
+    training: bool,
     columns: Columns,
     problems: Problems,
-) -> Known:
-    """The path of each series through all of its rows, those without an observed value too."""
-    numbers = read_columns(frame, columns.known, columns.categories, problems)
+) -> tuple[Known, dict[int, str]]:
+    """The path of each series through all of its rows, those without an observed value too.
+
+    Where new series are read, those of which something is not known, or of a category that is not
+    among those given, are said to be unfit, by their place, with the reason; if all are, and in
+    training, that is a problem.
+    """
+    unfit = {} if training else _unknown_kinds(frame, labels, columns)
+    excused = np.isin(labels.codes, list(unfit)) & (len(unfit) < len(labels.labels))
+    numbers = read_columns(frame, columns.known, columns.categories, problems, excused)
     names = expanded_names(columns.known, columns.categories)
     summed = np.array([name in columns.events for name in names])
     held = summed | np.array([name not in columns.known for name in names])
-    paths = []
+    paths, missing = [], {}
     rows = np.flatnonzero((labels.codes >= 0) & ~np.isnan(times))
     rows = rows[np.lexsort((times[rows], labels.codes[rows]))]
     ends = np.searchsorted(labels.codes[rows], np.arange(len(labels.labels) + 1))
@@ -113,15 +123,37 @@ def read_known(
         values = numbers[own]
         values[:, summed] = np.cumsum(np.nan_to_num(values[:, summed]), axis=0)
         if len(own) and np.isnan(values).all(axis=0).any():
-            missing = names[int(np.isnan(values).all(axis=0).argmax())]
-            problems.add(
-                "expected a value in some row of every series, got none: fill it in, or leave the "
-                "series out. What is not known of new series is a privileged column.",
-                column=missing.partition("=")[0],
-                series=None if columns.series is None else str(labels.labels[i]),
-            )
+            absent = names[int(np.isnan(values).all(axis=0).argmax())]
+            missing[i] = absent.partition("=")[0]
             values = np.nan_to_num(values)
         if len(own) == 0:
             own, values = np.zeros(1, int), np.zeros((1, len(names)))
         paths.append(make_path(times[own], values, held))
-    return Known.joined(paths, len(names))
+    known = Known.joined(paths, len(names))
+    if not training and len(unfit.keys() | missing) < len(labels.labels):
+        said = "has no value in the known column {!r}: fill it in, or leave the series out."
+        return known, {i: said.format(name) for i, name in missing.items()} | unfit
+    for i, name in missing.items():
+        problems.add(
+            "expected a value in some row of every series, got none: fill it in, or leave the "
+            "series out. What is not known of new series is a privileged column.",
+            column=name,
+            series=None if columns.series is None else str(labels.labels[i]),
+        )
+    return known, {}
+
+
+def _unknown_kinds(frame: Any, labels: Labels, columns: Columns) -> dict[int, str]:
+    """Series of a category that is not among those of its column, by their place, and which."""
+    found = {}
+    for name in columns.known:
+        if name not in columns.categories:
+            continue
+        _, unknown = category_codes(frame[name], columns.categories[name])
+        for row in np.flatnonzero(unknown & (labels.codes >= 0)).tolist():
+            found[int(labels.codes[row])] = (
+                f"has {shown(str(frame[name].array[row]))} in the known column {name!r}, which is "
+                f"none of the categories {listed(columns.categories[name])} of training: correct "
+                "it, or train on series of that category too."
+            )
+    return found

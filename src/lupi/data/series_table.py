@@ -97,8 +97,8 @@ class SeriesTable:
     """When each series began, where that is not its first row."""
     left_out: dict[str, dict[str, int]] = field(default_factory=dict)
     """How many `rows` and `series` of the source are not here, by the reason."""
-    unseen: tuple[Any, ...] = ()
-    """Labels of series to be forecast that are not here: nothing was observed of them."""
+    unfit: dict[Any, str] = field(default_factory=dict)
+    """Series that were to be forecast and are not here, by label, and why they cannot be."""
 
     def __len__(self) -> int:
         """How many series there are."""

@@ -18,7 +18,6 @@ from lupi.forecasting.digests import Recognised, recognise
 from lupi.forecasting.forecast import Forecast
 from lupi.forecasting.forecaster import Forecaster
 from lupi.forecasting.recovered import Recovered
-from lupi.forecasting.refusals import UNSEEN
 from lupi.forecasting.widening import Widening
 from lupi.metrics import Estimate
 
@@ -198,7 +197,7 @@ def _long_enough(table: SeriesTable) -> tuple[SeriesTable, dict[Any, str]]:
     labels = table.labels[table.lengths < 2].tolist()
     if len(labels) == len(table):
         raise UserError(f"each series {reason} Give series with more.")
-    refused = dict.fromkeys(labels, reason) | dict.fromkeys(table.unseen, UNSEEN)
+    refused = dict.fromkeys(labels, reason) | table.unfit
     return table[table.lengths >= 2], refused
 
 

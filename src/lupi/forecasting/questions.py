@@ -17,7 +17,7 @@ from lupi.data.series_table import Columns, SeriesTable, original_times
 from lupi.data.starts import in_timezone
 from lupi.errors import UserError
 from lupi.forecasting.known import with_known
-from lupi.forecasting.refusals import UNSEEN, check_labels, refusal
+from lupi.forecasting.refusals import check_labels, refusal
 
 LATEST = 1.1
 """In spans of the training data: observations after that are refused."""
@@ -93,7 +93,7 @@ def read_question(
         origins[kept],
         [np.maximum(wanted[i], begins[i]) for i in kept.tolist()],
         None if values is None else values[kept],
-        {labels[i]: reasons[i] for i in sorted(reasons)} | dict.fromkeys(table.unseen, UNSEEN),
+        {labels[i]: reasons[i] for i in sorted(reasons)} | table.unfit,
     )
 
 

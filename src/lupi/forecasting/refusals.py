@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 COLUMN = "refused"
 """Of tables with a row for each series that was refused."""
 
-UNSEEN = "has no observed value: give one, or leave the series out."
-
 
 def refusal(columns: Columns, label: Any, reason: str) -> str:
     """The reason as a sentence about the series."""
