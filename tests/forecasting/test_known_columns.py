@@ -196,3 +196,39 @@ def test_a_course_with_future_values_is_trained_on_and_forecast():
     cold = forecaster.predict(seen, [0.9]).mean
     going_on = {"t": [0.0, 0.1, 0.5], "x": [0.0, 0.0, None], "heat": [0.0, 0.0, 1.0]}
     assert forecaster.predict(going_on, [0.9]).mean != cold
+
+
+def test_doses_and_a_privileged_kind_go_through_command_line_file_and_back(tmp_path, capsys):
+    """Doses at times of their own, in rows without an observed value; the kind of past runs only;
+    and a concentration that cannot be negative."""
+    rng, rows = np.random.default_rng(2), []
+    for i in range(8):
+        t, rate, second = np.linspace(0.5, 4, 8), (0.5, 1.0)[i % 2], rng.uniform(1, 3)
+        y = np.exp(-rate * t) + np.where(t > second, np.exp(-rate * (t - second)), 0)
+        rows += [{"run": i, "t": one, "dose": 1.0} for one in (0.0, second)]
+        rows += [{"run": i, "t": one, "y": other} for one, other in zip(t, y, strict=True)]
+        rows[-1]["kind"] = ("slow", "fast")[i % 2]
+    runs, model, out = (str(tmp_path / name) for name in ("runs.csv", "m.lupi", "forecast.csv"))
+    pd.DataFrame(rows).to_csv(runs, index=False)
+    columns = ["--series", "run", "--time", "t", "--observed", "y", "--positive", "y"]
+    columns += ["--events", "dose", "--privileged", "kind"]
+    small = ["--train.epochs", "2", "--process.hidden-size", "8", "--inference", "amortised"]
+    main(["train", runs, *columns, *small, "--members", "1", "--no-blend", "--out", model])
+    trained = lupi.load(model)
+    assert trained.columns.events == ("dose",)
+    assert trained.columns.privileged == ("kind=fast", "kind=slow")
+    seen = pd.DataFrame({"t": [0.0, 0.5, 1.0], "y": [None, 0.7, 0.5], "dose": [1.0, None, None]})
+    again = pd.DataFrame({"t": [2.0], "dose": [1.0]})
+    for name, observations in (("one", seen), ("two", pd.concat([seen, again]))):
+        new = str(tmp_path / f"{name}.csv")
+        observations.to_csv(new, index=False)
+        main(["predict", model, new, "--out", out, "--overwrite", "--times", "1.5,3.0"])
+        found = pd.read_csv(out)
+        assert (found["y_lower"] >= 0).all()
+        expected = trained.predict(observations, [1.5, 3.0])
+        np.testing.assert_allclose(found["y"], expected.mean[:, 0], rtol=1e-5)
+    once, twice = trained.predict(seen, [1.5, 3.0]).mean, expected.mean
+    np.testing.assert_allclose(twice[0], once[0], rtol=0.2)
+    assert twice[1] != once[1]
+    main(["evaluate", model, runs, "--out", str(tmp_path / "judged"), "--context", "first:0.5"])
+    assert "y" in capsys.readouterr().out
