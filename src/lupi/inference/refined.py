@@ -279,7 +279,8 @@ def _search_from_many(
         optima, scores, turn, agreed = state
         explained = jnp.any(optima.misfit < acceptable)
         is_over = explained & ((turn >= IF_EXPLAINED) | ~jnp.any(scores > likely))
-        return (turn < STARTS) & (agreed < enough) & ~is_over
+        is_left = (turn < 2) | jnp.any(jnp.isfinite(scores))
+        return (turn < STARTS) & (agreed < enough) & is_left & ~is_over
 
     def search(state):
         optima, scores, turn, agreed = state
