@@ -3,7 +3,6 @@
 import gc
 import os
 import sys
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +14,7 @@ import pytest
 sys.meta_path.sort(key=lambda finder: type(finder).__name__ != "SlipcoverMetaPathFinder")
 
 from lupi._machinery import compilation
+from lupi._machinery.memory import forget_compiled
 from lupi.data import Observations, Task, generate_tasks
 from lupi.experiments import quick_settings, reproduce
 from lupi.models import NeuralODEProcessSettings, build_process
@@ -63,19 +63,11 @@ def pytest_collection_finish():
     gc.set_threshold(50_000, 20, 20)
 
 
-MOST_MAPS = 30_000
-"""Of memory that a process has mapped. Linux gives it 65,530, every compiled program takes some,
-and without one left the compiler crashes."""
-
-
 @pytest.fixture(scope="module", autouse=True)
 def room_for_programs():
     """What was compiled is forgotten after a file, once there is much of it."""
     yield
-    maps = Path("/proc/self/maps")
-    if maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
-        jax.clear_caches()
-        gc.collect()
+    forget_compiled(most=0.45)
 
 
 @pytest.fixture

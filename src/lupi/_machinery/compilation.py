@@ -4,6 +4,8 @@ On networks this small, compiling takes longer than most of what is compiled run
 cover all of it; docs/performance.md has what each costs and gains.
 """
 
+import threading
+import time
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -14,6 +16,7 @@ import numpy as np
 from jax.core import Tracer
 
 from lupi._machinery.forks import check_not_forked
+from lupi._machinery.memory import forget_compiled
 
 ON_ONE_THREAD: dict[str, bool | int | str] = {
     "xla_cpu_multi_thread_eigen": False,
@@ -31,6 +34,11 @@ SOON_READY = ON_ONE_THREAD | {
     "xla_cpu_use_fusion_emitters": False,
 }
 """For what runs briefly: compiled about five times sooner, and about seven times slower."""
+
+
+LONG = 0.5
+"""Seconds, from which on a call may have compiled something: to look at what there is takes some
+milliseconds."""
 
 
 def compiled(function: Callable, *, brief: bool, double: bool = False) -> Callable:
@@ -53,6 +61,7 @@ def _compiled(
 
     def run(*arguments):
         check_not_forked()
+        started = time.perf_counter()
         try:
             return jitted(*arguments)
         except ValueError as error:  # JAX refuses options inside another compiled function
@@ -60,6 +69,11 @@ def _compiled(
                 raise
             with jax.ensure_compile_time_eval():
                 return jitted(*arguments)
+        finally:
+            # Not in a thread of ours: others beside it may be compiling.
+            is_main = threading.current_thread() is threading.main_thread()
+            if is_main and time.perf_counter() - started > LONG:
+                forget_compiled()
 
     def call(*arguments):
         if is_traced(arguments):

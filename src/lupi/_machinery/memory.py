@@ -8,6 +8,10 @@ from pathlib import Path
 
 from lupi.errors import UserError
 
+MOST_MAPPED = 0.7
+"""The share of pieces of memory, from which on what is compiled is forgotten: a large program takes
+some hundredths of them."""
+
 
 def check_memory(needed: int, what: str, remedy: str) -> None:
     """Raise if something would take more bytes than there are, before it is begun.
@@ -67,3 +71,26 @@ def give_back_memory() -> None:
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
         if trim is not None:
             trim(0)
+
+
+def forget_compiled(most: float | None = None) -> None:
+    """Let JAX forget what it has compiled, once that takes much of what Linux gives a process.
+
+    Every compiled program maps hundreds of pieces of memory, of which a process may have 65,530 in
+    all, and without one left the compiler crashes: some dozen forecasters, each of other sizes, in
+    one program would end it. What is called again is compiled again.
+    """
+    if _share_of_mappings() > (MOST_MAPPED if most is None else most):
+        import jax
+
+        jax.clear_caches()
+        gc.collect()
+
+
+def _share_of_mappings() -> float:
+    """How many of the pieces of memory that this process may map it has mapped."""
+    try:
+        most = int(Path("/proc/sys/vm/max_map_count").read_text())
+        return Path("/proc/self/maps").read_bytes().count(b"\n") / most
+    except (OSError, ValueError):  # not on other systems
+        return 0.0
