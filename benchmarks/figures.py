@@ -8,9 +8,10 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import LogLocator, NullLocator
 
 import lupi.report
+from lupi.metrics import interval
 from lupi.registry import MODELS
 
 STYLE = Path(lupi.report.__file__).with_name("lupi.mplstyle")
@@ -71,37 +72,32 @@ def draw_growth(results: dict[str, dict], path: Path) -> None:
 
 
 def draw_privileged(rows: list[dict], path: Path) -> None:
-    """The error of both models against the number of training systems, every seed a dot."""
-    experiments = list(dict.fromkeys(row["experiment"] for row in rows))
-    noises = sorted({row["noise"] for row in rows})
+    """What LUPI's errors are beside NoPI's in each cell: every pair of seeds, and the mean of the
+    logarithm of the ratio with its 95 % interval."""
+    metrics = {"crps": "CRPS", "mse": "MSE", "recovered_error": "error of the value"}
+    rows = sorted(rows, key=lambda row: (row["experiment"], row["noise"], row["systems"]))
+    names = [
+        f"{row['experiment']}, {row['systems']}{', noise' if row['noise'] else ''}" for row in rows
+    ]
     with plt.style.context(STYLE):
         figure, panels = plt.subplots(
-            len(noises),
-            len(experiments),
-            figsize=(3.2 * len(experiments), 2.8 * len(noises)),
-            squeeze=False,
+            1, len(metrics), figsize=(9.5, 1.3 + 0.42 * len(rows)), sharey=True
         )
-        for panel, (noise, experiment) in zip(
-            panels.flat, ((n, e) for n in noises for e in experiments), strict=True
-        ):
-            here = [r for r in rows if (r["noise"], r["experiment"]) == (noise, experiment)]
-            for name, shift in (("nopi", 1.04), ("lupi", 0.96)):
-                model = MODELS[name]
-                sizes = np.array([row["systems"] for row in here])
-                for size, row in zip(sizes, here, strict=True):
-                    values = row["mse"][name]
-                    panel.plot([size * shift] * len(values), values, ".", color=model.colour)
-                middle = [np.exp(np.mean(np.log(row["mse"][name]))) for row in here]
-                panel.plot(sizes * shift, middle, "-", color=model.colour, label=model.label)
-            panel.set(
-                xscale="log",
-                yscale="log",
-                xlabel="training systems",
-                ylabel="mean squared error",
-                title=f"{experiment}, {f'noise {noise}' if noise else 'clean'}",
-            )
-            panel.set_xticks([row["systems"] for row in here], [row["systems"] for row in here])
+        for panel, (metric, title) in zip(panels, metrics.items(), strict=True):
+            for place, row in enumerate(rows):
+                pairs = (np.log(row[metric][name]) for name in ("lupi", "nopi"))
+                ratios = np.subtract(*pairs)
+                mean, lower, upper = interval(ratios)
+                panel.plot(np.exp(ratios), [place] * len(ratios), ".", color="0.75", zorder=1)
+                panel.plot(np.exp([lower, upper]), [place, place], color=MODELS["lupi"].colour)
+                panel.plot(np.exp(mean), place, "o", color=MODELS["lupi"].colour)
+            panel.axvline(1, color="0.4", linewidth=0.8, zorder=0)
+            panel.set(xscale="log", title=title, xlabel="LUPI over NoPI")
+            panel.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            panel.xaxis.set_major_formatter("{x:g}")
             panel.xaxis.set_minor_locator(NullLocator())
-        panels[0, 0].legend()
+            panel.set_ylim(-0.5, len(rows) - 0.5)
+        panels[0].set_yticks(range(len(rows)), names)
+        panels[0].invert_yaxis()
         figure.savefig(path)
         plt.close(figure)
