@@ -134,12 +134,6 @@ def test_beyond_the_training_data_it_knows_ever_less(trained):
     assert (std[1:] > 0.8 * (spans[1:, None] - 1)).all()
 
 
-def test_so_does_a_single_network_that_is_not_blended(trained):
-    spans = np.array([1.0, 2.0, 4.0])
-    std = trained.predict(NEW, 5.0 * spans, by="lupi").std / RUNS[["x", "y"]].std().to_numpy()
-    assert (std[1:] > 0.8 * (spans[1:, None] - 1)).all()
-
-
 def test_each_part_can_be_asked_alone(trained):
     times = np.sort(RUNS["t"].unique())[::7]
     mean = trained.predict(NEW, times, by="mean at that time")

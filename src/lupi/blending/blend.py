@@ -64,7 +64,15 @@ class Blend(AbstractPredictor):
             return jnp.stack(parts)[chosen, jnp.arange(num_samples)]
 
         blended = Prediction(first.ts, mixed("means"), mixed("scales"), first.key, first.findings)
-        return self.whole(blended, context)
+        return _uncertain_beyond(self.whole(blended, context))
+
+
+def _uncertain_beyond(prediction: Prediction) -> Prediction:
+    """The same, the wider the farther beyond the span of the training data: by a standard deviation
+    of all values for each span. Nothing was ever seen there."""
+    beyond = jnp.maximum(prediction.ts - 1.0, 0.0)[:, None]
+    scales = jnp.sqrt(prediction.scales**2 + beyond**2)
+    return Prediction(prediction.ts, prediction.means, scales, prediction.key, prediction.findings)
 
 
 def which_part(weights, num_samples: int, xp: Any = jnp):

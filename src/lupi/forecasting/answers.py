@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
 from lupi._machinery.compilation import padded_size
 from lupi._machinery.environment import num_threads
@@ -152,18 +152,7 @@ def answer_question(
                 means[samples, rows] = mean[:number, :length]
                 scales[samples, rows] = scale[:number, :length]
     joined = {i: _joined(list(some.values()), num_samples) for i, some in findings.items()}
-    _widen_beyond(scales, np.concatenate(wanted))
     return Answer(NormalMixture(means, scales), joined, as_keys(noise_of))
-
-
-def _widen_beyond(
-    scales: Float[np.ndarray, "sample time observation"], times: Float[np.ndarray, " time"]
-) -> None:
-    """Make them the larger the farther beyond the span of the training data: by a standard
-    deviation of all values for each span. Nothing was ever seen there."""
-    beyond = times > 1
-    if beyond.any():
-        scales[:, beyond] = np.hypot(scales[:, beyond], times[beyond, None] - 1)
 
 
 def _joined(found: list[Findings], num_samples: int) -> Findings:

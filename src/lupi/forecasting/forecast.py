@@ -94,7 +94,7 @@ class Forecast:
     """Of each row among those of its series."""
     spans: np.ndarray
     """Of each row, its time in spans of the training data: beyond 1 nothing was ever seen, and
-    intervals grow by how far beyond it is."""
+    intervals of a blended forecaster grow by how far beyond it is."""
     key: PRNGKeyArray
     """Of the noise in `samples`, the same for every series."""
     observations: "pd.DataFrame"
