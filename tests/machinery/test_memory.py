@@ -21,7 +21,7 @@ def test_what_does_not_fit_is_refused_with_both_numbers(monkeypatch):
         check_memory(3 * 10**9, "this", "ask for less")
 
 
-def test_what_was_compiled_is_forgotten_once_there_is_much_of_it_and_compiled_again(monkeypatch):
+def test_what_was_compiled_is_forgotten_once_there_is_much_of_it_and_compiled_again():
     double = jax.jit(lambda x: 2 * x)
     traced = []
     twice = compiled(lambda x: traced.append(x) or 2 * x, brief=True)
@@ -29,8 +29,7 @@ def test_what_was_compiled_is_forgotten_once_there_is_much_of_it_and_compiled_ag
     forget_compiled()
     assert twice(1.0) == 2.0
     assert len(traced) == 1
-    monkeypatch.setattr(memory, "MOST_MAPPED", 0.0)
-    forget_compiled()
+    forget_compiled(most=0.0)
     assert (double(1.0), twice(1.0)) == (2.0, 2.0)
     assert len(traced) == 2
 

@@ -73,14 +73,14 @@ def give_back_memory() -> None:
             trim(0)
 
 
-def forget_compiled(most: float | None = None) -> None:
+def forget_compiled(most: float = MOST_MAPPED) -> None:
     """Let JAX forget what it has compiled, once that takes much of what Linux gives a process.
 
     Every compiled program maps hundreds of pieces of memory, of which a process may have 65,530 in
-    all, and without one left the compiler crashes: some dozen forecasters, each of other sizes, in
-    one program would end it. What is called again is compiled again.
+    all, and without one left the compiler crashes: nine forecasters, each of other sizes, in one
+    program have ended it. What is called again is compiled again.
     """
-    if _share_of_mappings() > (MOST_MAPPED if most is None else most):
+    if _share_of_mappings() > most:
         import jax
 
         jax.clear_caches()

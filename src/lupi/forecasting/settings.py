@@ -17,9 +17,9 @@ from lupi.registry import ModelSettings, get_model
 from lupi.training import TrainingSettings
 
 FEW_VALUES = 2_000
-"""Observed values of a table, below which networks are half as wide. Of six tables of 35 to 580
-values four are better forecast so, runs left out, by 1 to 7 % of the CRPS, and one is worse by 1 %:
-docs/real-data.md."""
+"""Observed values of a table, below which networks are half as wide. Of five tables of 35 to
+580 values four are better forecast so, by 1 to 7 % of the CRPS on runs left out, and one is worse
+by 1 %: docs/real-data.md."""
 
 SIZES = ("hidden_size", "representation_size")
 
