@@ -78,7 +78,7 @@ def write_with_header(path, header, arrays=None):
 def test_a_newer_format_says_which_version_is_needed(tmp_path):
     path = tmp_path / "new.safetensors"
     write_with_header(path, {"format": 99, "settings": {}})
-    with pytest.raises(UserError, match="has format 99, this version of lupi reads up to 5"):
+    with pytest.raises(UserError, match="has format 99, this version of lupi reads up to 6"):
         load_process(path)
 
 

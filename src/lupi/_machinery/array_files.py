@@ -18,7 +18,7 @@ from safetensors.numpy import load, save
 from lupi._machinery.open_files import File, content_of, name_of, write_content
 from lupi.errors import UserError, UserNotice
 
-FORMAT = 5
+FORMAT = 6
 """Raised when a file written before could no longer be read, and when there is more to be checked
 in one: from 5 on there is a checksum."""
 

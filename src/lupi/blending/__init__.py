@@ -2,6 +2,7 @@
 
 from lupi.blending.blend import Blend
 from lupi.blending.calibration import Calibration
+from lupi.blending.correction import Corrected, Correction
 from lupi.blending.ensemble import Ensemble, InUnits, Units
 from lupi.blending.out_of_fold import Blending, Judged, OutOfFold, fit_blending
 from lupi.blending.shares import Share
@@ -10,6 +11,8 @@ __all__ = [
     "Blend",
     "Blending",
     "Calibration",
+    "Corrected",
+    "Correction",
     "Ensemble",
     "InUnits",
     "Judged",

@@ -1,14 +1,17 @@
 """What members say of series that they were not trained on."""
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import NamedTuple
 
 import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
+from lupi._machinery.compilation import compiled
 from lupi.blending.blend import which_part
 from lupi.blending.calibration import Calibration, features, fit_calibration, standard_scores
+from lupi.blending.correction import Correction
 from lupi.blending.ensemble import Units
 from lupi.blending.shares import Scores, Share, context_features, fit_shares, weights_at
 from lupi.data.held_out import Divided
@@ -16,7 +19,7 @@ from lupi.data.normalisation import Normalisation
 from lupi.data.observations import Observations, Task
 from lupi.data.original_units import in_original_units
 from lupi.data.ragged import RaggedTasks
-from lupi.distributions import NormalMixture
+from lupi.distributions import AnyArray, NormalMixture
 from lupi.errors import UserError
 from lupi.models import AbstractPredictor
 from lupi.prediction import predict_many
@@ -34,6 +37,13 @@ KINDS = ("first", "random", "first", "gap", "one", "none", "last", "random")
 """What the questions of one series show, in this order."""
 
 NUM_SAMPLES = 64
+
+CORRECTIONS = tuple(Correction.of(*numbers) for numbers in product((10.0, 100.0), (0.3, 1.0)))
+"""Among which the questions choose, or none: how close trajectories are brought to the points seen,
+and over what length."""
+
+WORTH_IT = 0.01
+"""Of the score of a blend: what a correction must gain."""
 
 
 class Questions(NamedTuple):
@@ -144,20 +154,13 @@ class OutOfFold:
             )
         self.asked = [asked[i] for i in self.folds]
         self.units = [folds[i][2] for i in self.folds]
-        hidden = [self._common(asked.hidden, u) for asked, u in self._each()]
-        contexts = [self._common(asked.contexts, u)[0] for asked, u in self._each()]
-        ts, ys = (np.concatenate(parts) for parts in zip(*hidden, strict=True))
-        there = np.concatenate(
-            [np.broadcast_to(a.hidden.known, a.hidden.ys.shape) for a in self.asked]
-        )
-        self.values = np.where(there, ys, np.nan)
-        seen = np.concatenate([a.contexts.mask.sum(axis=1) for a in self.asked])
-        last = np.concatenate(
-            [
-                np.where(a.contexts.mask, times, 0.0).max(axis=1)
-                for a, times in zip(self.asked, contexts, strict=True)
-            ]
-        )
+        hidden = self._common([asked.hidden for asked in self.asked])
+        self.contexts = self._common([asked.contexts for asked in self.asked])
+        self.ts = ts = hidden.ts
+        there = np.broadcast_to(hidden.known, hidden.ys.shape)
+        self.values = np.where(there, hidden.ys, np.nan)
+        seen = self.contexts.mask.sum(axis=1)
+        last = np.where(self.contexts.mask, self.contexts.ts, 0.0).max(axis=1)
         self.seen = np.broadcast_to(seen[:, None], ts.shape).astype(float)
         self.beyond = np.maximum(ts - last[:, None], 0.0)
         self.shown = context_features(seen, last)
@@ -186,22 +189,34 @@ class OutOfFold:
     def _each(self):
         return zip(self.asked, self.units, strict=True)
 
-    @staticmethod
-    def _common(seen: Observations, units: Units):
-        ts = np.asarray(seen.ts) / units.time[1] - units.time[0]
-        return ts, np.asarray(seen.ys) / units.observed[1] - units.observed[0]
+    def _common(self, folds: Sequence[Observations]) -> Observations:
+        """Points of all folds."""
+        parts = []
+        for seen, units in zip(folds, self.units, strict=True):
+            ts = np.asarray(seen.ts) / units.time[1] - units.time[0]
+            ys = np.asarray(seen.ys) / units.observed[1] - units.observed[0]
+            gaps = np.zeros(ys.shape, bool) if seen.gaps is None else seen.gaps
+            parts.append((ts, ys, seen.mask, gaps))
+        return Observations(*(np.concatenate(some) for some in zip(*parts, strict=True)))
 
     def answers(
-        self, predictors: Sequence[AbstractPredictor], *, brief: bool = True, threads: int = 1
+        self,
+        predictors: Sequence[AbstractPredictor],
+        *,
+        at_points: bool = False,
+        brief: bool = True,
+        threads: int = 1,
     ) -> NormalMixture:
-        """What the predictor of each fold, in its units, says to its questions."""
+        """What the predictor of each fold, in its units, says to its questions; and, if asked for,
+        behind that what it says of the points that they show."""
         parts = []
         asked_of = [predictors[i] for i in self.folds]
         for predictor, (asked, units) in zip(asked_of, self._each(), strict=True):
+            times = [asked.hidden.ts, asked.contexts.ts] if at_points else [asked.hidden.ts]
             found = predict_many(
                 predictor,
                 asked.contexts,
-                asked.hidden.ts,
+                np.concatenate(times, axis=1),
                 num_samples=NUM_SAMPLES,
                 brief=brief,
                 threads=threads,
@@ -216,6 +231,15 @@ class OutOfFold:
                 ]
             )
         return NormalMixture(*(np.concatenate(some) for some in zip(*parts, strict=True)))
+
+    def corrected(self, mixture: NormalMixture, correction: Correction | None) -> NormalMixture:
+        """Answers that go on to the points shown, brought closer to these; without the points."""
+        number = self.ts.shape[1]
+        means, scales = np.asarray(mixture.means), np.asarray(mixture.scales)[:, :, :number]
+        if correction is None:
+            return NormalMixture(means[:, :, :number], scales)
+        moved = compiled(_moved, brief=True)(correction, means, self.contexts, self.ts)
+        return NormalMixture(np.asarray(moved), scales)
 
     def calibrate(self, mixture: NormalMixture, *, certain: bool) -> Calibration:
         """As wide as the values call for."""
@@ -241,16 +265,18 @@ class OutOfFold:
         of_columns = weights.sum(axis=(0, 1))
         rmse = np.sqrt((weights * squares).sum(axis=(0, 1)) / np.maximum(of_columns, 1e-12))
 
-        def mean(found) -> float:
-            return float((weights * np.where(there, np.asarray(found, float), 0.0)).sum())
-
         below = np.asarray(mixture.probability_below(self.values))
         return Judged(
             rmse.tolist(),
-            mean(mixture.log_density(self.values)),
-            mean(mixture.crps(self.values)),
-            mean(np.abs(below - 0.5) <= 0.45),
+            self.mean(mixture.log_density(self.values)),
+            self.mean(mixture.crps(self.values)),
+            self.mean(np.abs(below - 0.5) <= 0.45),
         )
+
+    def mean(self, found: AnyArray) -> float:
+        """Of something of each value, each series counting as one."""
+        there = np.where(np.isnan(self.values), 0.0, np.asarray(found, float))
+        return float((self.weights * there).sum() / self.weights.sum())
 
 
 class Blending(NamedTuple):
@@ -262,11 +288,53 @@ class Blending(NamedTuple):
     """What these come to in the mean; 0 of parts that are never asked."""
     calibrations: dict[str, Calibration]
     whole: Calibration
+    correction: Correction | None
+    """Of the first part, where it makes the blend better."""
     judged: dict[str, Judged]
 
 
-def fit_blending(folds: OutOfFold, answers: Mapping[str, NormalMixture]) -> Blending:
-    """The blend that forecasts best what its parts have not seen."""
+def fit_blending(
+    folds: OutOfFold, networks: NormalMixture, plain: Mapping[str, NormalMixture], name: str
+) -> Blending:
+    """The blend that forecasts best what its parts have not seen.
+
+    Of networks, of this name, there are answers at the points shown too: they are brought closer to
+    these where that makes the blend better. How they did is told of them as they are.
+    """
+
+    def blend_of(correction: Correction | None) -> _Blend:
+        return _blend(folds, {name: folds.corrected(networks, correction), **plain})
+
+    chosen, best = None, blend_of(None)
+    least = (1 - WORTH_IT) * best.crps
+    for correction in CORRECTIONS:
+        found = blend_of(correction)
+        if found.crps < min(best.crps, least):
+            chosen, best = correction, found
+    alone = {name: folds.corrected(networks, None), **plain}
+    means = np.average(best.weights, axis=0, weights=folds.weights.sum(axis=(1, 2)))
+    return Blending(
+        dict(zip(alone, best.shares, strict=True)),
+        dict(zip(alone, means.tolist(), strict=True)),
+        best.calibrations,
+        best.whole,
+        chosen,
+        {part: folds.judge(some) for part, some in (alone | {"blend": best.answers}).items()},
+    )
+
+
+class _Blend(NamedTuple):
+    """How parts are put together, and what they say so."""
+
+    shares: list[Share]
+    weights: Float[np.ndarray, "question part"]
+    calibrations: dict[str, Calibration]
+    whole: Calibration
+    answers: NormalMixture
+    crps: float
+
+
+def _blend(folds: OutOfFold, answers: Mapping[str, NormalMixture]) -> _Blend:
     own = {name: folds.calibrate(some, certain=True) for name, some in answers.items()}
     calibrated = [folds.calibrated(some, own[name]) for name, some in answers.items()]
     scores = Scores.of(calibrated, folds.values, folds.weights)
@@ -274,16 +342,12 @@ def fit_blending(folds: OutOfFold, answers: Mapping[str, NormalMixture]) -> Blen
     weights = weights_at(np.stack([one.coefficients for one in shares]), folds.shown)
     blended = _blended(calibrated, weights)
     whole = folds.calibrate(blended, certain=False)
-    judged = {name: folds.judge(some) for name, some in answers.items()}
-    judged["blend"] = folds.judge(folds.calibrated(blended, whole))
-    means = np.average(weights, axis=0, weights=folds.weights.sum(axis=(1, 2)))
-    return Blending(
-        dict(zip(answers, shares, strict=True)),
-        dict(zip(answers, means.tolist(), strict=True)),
-        own,
-        whole,
-        judged,
-    )
+    blended = folds.calibrated(blended, whole)
+    return _Blend(shares, weights, own, whole, blended, folds.mean(blended.crps(folds.values)))
+
+
+def _moved(correction: Correction, means, contexts: Observations, ts):
+    return jax.vmap(correction.moved)(means, contexts, ts)
 
 
 def _blended(parts: Sequence[NormalMixture], weights: Float[np.ndarray, "question part"]):

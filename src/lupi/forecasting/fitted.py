@@ -3,7 +3,7 @@
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from lupi.blending import Blend, Calibration, Ensemble, InUnits, Share, Units
+from lupi.blending import Blend, Calibration, Corrected, Correction, Ensemble, InUnits, Share, Units
 from lupi.data.normalisation import Normalisation
 from lupi.data.series_table import Columns
 from lupi.errors import check_name
@@ -33,6 +33,8 @@ class Part(NamedTuple):
     share: Share
     """Its weight, by what a context shows."""
     calibration: Calibration
+    correction: Correction | None = None
+    """Of the networks, where their trajectories are brought closer to the points seen."""
 
 
 class Fitted:
@@ -81,11 +83,16 @@ class Fitted:
         # The networks always, also where they have no part: they tell of a run what no other can.
         parts = [part for part in self.parts.values() if part.weight > 0 or not part.predictor]
         return Blend(  # pyright: ignore[reportCallIssue]
-            parts=tuple(part.predictor or self.networks for part in parts),
+            parts=tuple(self._in_blend(part) for part in parts),
             shares=tuple(part.share for part in parts),
             calibrations=tuple(part.calibration for part in parts),
             whole=self.whole,
         )
+
+    def _in_blend(self, part: Part) -> AbstractPredictor:
+        if part.correction is None:
+            return part.predictor or self.networks
+        return Corrected(predictor=self.networks, correction=part.correction)  # pyright: ignore[reportCallIssue]
 
     @cached_property
     def without_privileged(self) -> AbstractPredictor:

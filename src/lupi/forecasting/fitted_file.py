@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from lupi._machinery.array_files import Header, read_arrays, write_arrays
 from lupi._machinery.module_arrays import arrays_of, module_of
 from lupi._machinery.open_files import File, name_of
-from lupi.blending import Calibration, Share
+from lupi.blending import Calibration, Correction, Share
 from lupi.data.normalisation import Normalisation
 from lupi.data.series_table import Columns
 from lupi.errors import UserError, settings_problem
@@ -22,7 +22,8 @@ from lupi.models.process_file import ProcessDescription, process_of, upgraded, w
 from lupi.plain import PLAIN
 
 FAMILY, WHOLE, CALIBRATION, SHARE = "family.", "whole.", "calibration.", "share."
-OF_BLEND = ("part.", SHARE, CALIBRATION, WHOLE)
+CORRECTION = "correction."
+OF_BLEND = ("part.", SHARE, CALIBRATION, CORRECTION, WHOLE)
 
 
 class Contents(BaseModel):
@@ -71,6 +72,7 @@ def save_fitted(file: File, fitted: Fitted, settings: ForecasterSettings) -> Non
         arrays |= arrays_of(part.predictor, f"part.{name}.")
         arrays |= arrays_of(part.share, f"{SHARE}{name}.")
         arrays |= arrays_of(part.calibration, f"{CALIBRATION}{name}.")
+        arrays |= arrays_of(part.correction, f"{CORRECTION}{name}.")
     arrays |= arrays_of(fitted.whole, WHOLE)
     try:
         contents = Contents(
@@ -124,7 +126,12 @@ def load_fitted(file: File) -> tuple[Fitted, ForecasterSettings]:
             raise UserError(f"{complaint}: there is no {name}: restore the file or train again.")
         # A file from before weights followed the context has none.
         share = module_of(Share, blended, f"{SHARE}{name}.", complaint, sizes)
-        return Part(predictor, weight, share or Share.constant(weight), calibration)
+        share = share or Share.constant(weight)
+        # None is corrected but networks, and not all of these.
+        correction = None
+        if kind is None:
+            correction = module_of(Correction, blended, f"{CORRECTION}{name}.", complaint, sizes)
+        return Part(predictor, weight, share, calibration, correction)
 
     parts = {name: part(name, weight) for name, weight in contents.parts.items()}
     whole = module_of(Calibration, blended, WHOLE, complaint, sizes)

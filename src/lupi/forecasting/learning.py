@@ -127,6 +127,7 @@ def learn(
                     weight,
                     blending.shares[name],
                     blending.calibrations[name],
+                    blending.correction if name == NETWORKS else None,
                 )
                 for name, weight in blending.weights.items()
             }
@@ -179,11 +180,13 @@ def _blend(
     key = jax.random.fold_in(root, 2)
     folds = OutOfFold.of(divided, common, held_out=held_out, key=key)
     networks = [settings.predictor(*one[:2]) for one in members]
-    answers = {NETWORKS: folds.answers(networks, brief=False, threads=num_threads())}
+    how: dict[str, Any] = {"brief": False, "threads": num_threads()}
+    answers = folds.answers(networks, at_points=True, **how)
     seen = [some_tasks(part.training, MOST_SERIES, 0) for part in divided]
-    for name, kind in PLAIN.items():
-        answers[name] = folds.answers([kind.of(tasks) for tasks in seen])
-    return fit_blending(folds, in_numbers(answers))
+    plain = {
+        name: folds.answers([kind.of(tasks) for tasks in seen]) for name, kind in PLAIN.items()
+    }
+    return fit_blending(folds, answers, in_numbers(plain), NETWORKS)
 
 
 def in_numbers(answers: dict[str, NormalMixture]) -> dict[str, NormalMixture]:
@@ -192,8 +195,7 @@ def in_numbers(answers: dict[str, NormalMixture]) -> dict[str, NormalMixture]:
     lost = [
         name
         for name, some in answers.items()
-        if name != NETWORKS
-        and not (np.isfinite(some.means).all() and np.isfinite(some.scales).all())
+        if not (np.isfinite(some.means).all() and np.isfinite(some.scales).all())
     ]
     if lost:
         warnings.warn(
