@@ -22,6 +22,8 @@ def factors_of(
     large matrix by halves, so that most of the work is in products. Not a number where rounding
     leaves no factor, as from LAPACK.
     """
+    if len(matrix) == 0:
+        return matrix, matrix
     if len(matrix) > LARGEST:
         return _by_halves(matrix)
     places = jnp.arange(len(matrix))

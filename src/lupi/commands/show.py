@@ -18,7 +18,7 @@ def show(model: Path, /, *, json: Json = False) -> None:
         Print JSON for programs.
     """
     from lupi._machinery.array_files import read_arrays
-    from lupi.forecasting.fitted_file import Contents
+    from lupi.forecasting.fitted_file import CORRECTION, Contents
 
     header, arrays = read_arrays(model, kind="forecaster")
     Contents.of(header, model)
@@ -40,3 +40,5 @@ def show(model: Path, /, *, json: Json = False) -> None:
         print("\nThe networks' 90 % intervals, widened by what these runs call for:")
         for one in read_widening(arrays, f"{model} is damaged"):
             print(f"  {one}")
+        if any(name.startswith(CORRECTION) for name in arrays):
+            print("What their trajectories lack at the points of a run is added to them.")
