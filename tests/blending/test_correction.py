@@ -1,4 +1,4 @@
-"""Trajectories that are brought closer to the points that were seen."""
+"""Trajectories that are moved towards the points that were seen."""
 
 import jax
 import numpy as np
@@ -34,32 +34,36 @@ def ask(predictor, context: Observations):
     return predictor.predict(context, TIMES, **how)
 
 
-@pytest.mark.parametrize(("ratio", "length"), [(100.0, 1.0), (10.0, 0.3)])
-def test_what_is_lacking_is_the_mean_of_a_gaussian_process(ratio, length):
+@pytest.mark.parametrize(("amplitude", "length"), [(1.0, 1.0), (0.3, 0.3)])
+def test_what_is_lacking_is_a_gaussian_process(amplitude, length):
     ts = np.sort(RNG.uniform(0, 1, 7)).astype(np.float32)
     ys = RNG.normal(size=(7, 2)).astype(np.float32)
     mask, gaps = np.arange(7) < 6, np.zeros((7, 2), bool)
     gaps[2, 1] = True
     plain = trajectory(2)
-    corrected = Corrected(predictor=plain, correction=Correction.of(ratio, length))
+    corrected = Corrected(predictor=plain, correction=Correction.of(amplitude, length))
     context = Observations(ts, ys, mask, gaps)
     before, after = ask(plain, context), ask(corrected, context)
-    kernel = ConstantKernel(0.5) + ConstantKernel(0.5) * Matern(length, nu=1.5)
+    half = ConstantKernel(amplitude**2 / 2)
+    kernel, noise = half + half * Matern(length, nu=1.5), 0.3**2 + 1e-4 * amplitude**2
     for column in range(2):
         known = mask & ~gaps[:, column]
-        process = GaussianProcessRegressor(kernel, alpha=1 / ratio, optimizer=None)
+        process = GaussianProcessRegressor(kernel, alpha=noise, optimizer=None)
         line = column + 2.0 * ts[known]
         process.fit(ts[known, None], ys[known, column] - line)
-        expected = np.asarray(before.means)[0, :, column] + process.predict(TIMES[:, None])
+        lacking, std = process.predict(TIMES[:, None], return_std=True)
+        expected = np.asarray(before.means)[0, :, column] + lacking
         np.testing.assert_allclose(after.means[0, :, column], expected, atol=2e-4)
-    np.testing.assert_array_equal(after.scales, before.scales)
+        np.testing.assert_allclose(after.scales[0, :, column], np.hypot(0.3, std), rtol=1e-3)
 
 
-def test_of_nothing_seen_nothing_is_lacking():
+def test_of_nothing_seen_it_is_not_known_what_is_lacking():
     plain = trajectory(1)
-    corrected = Corrected(predictor=plain, correction=Correction.of(100.0, 1.0))
+    corrected = Corrected(predictor=plain, correction=Correction.of(1.0, 1.0))
     for context in (Observations.none(1), Observations(TIMES, TIMES[:, None], TIMES > 5)):
-        np.testing.assert_array_equal(ask(corrected, context).means, ask(plain, context).means)
+        found, before = ask(corrected, context), ask(plain, context)
+        np.testing.assert_array_equal(found.means, before.means)
+        np.testing.assert_allclose(found.scales, np.hypot(before.scales, 1.0), rtol=1e-6)
 
 
 def blending_of(values: np.ndarray):
@@ -96,7 +100,7 @@ def test_it_is_not_chosen_where_points_say_nothing_of_others():
 def with_correction(blended) -> Fitted:
     """As forecasters of larger tables may be."""
     made = blended._get()
-    networks = made.parts[NETWORKS]._replace(correction=Correction.of(100.0, 1.0))
+    networks = made.parts[NETWORKS]._replace(correction=Correction.of(1.0, 1.0))
     parts = made.parts | {NETWORKS: networks}
     contents = (made.normalisation, made.columns, made.provenance, parts, made.whole)
     return Fitted(made.settings, made.members, *contents)
@@ -120,8 +124,8 @@ def test_a_file_whose_correction_is_none_is_refused(with_correction, tmp_path):
     path = tmp_path / "model.lupi"
     save_fitted(path, with_correction, with_correction.settings)
     header, arrays = read_arrays(path, kind="forecaster")
-    arrays["correction.lupi.ratio"] = np.array(-1.0, np.float32)
+    arrays["correction.lupi.amplitude"] = np.array(-1.0, np.float32)
     header = {name: part for name, part in header.items() if name not in ("format", "kind")}
     write_arrays(path, arrays, header, kind="forecaster")
-    with pytest.raises(UserError, match="ratio holds numbers that are not positive"):
+    with pytest.raises(UserError, match="amplitude holds numbers that are not positive"):
         load_fitted(path)

@@ -1,4 +1,4 @@
-"""Networks whose forecasts miss the points that were seen, brought closer to them."""
+"""Networks whose forecasts miss the points that were seen, moved towards them."""
 
 from typing import Any
 
@@ -16,56 +16,70 @@ from lupi.models import AbstractPredictor, Prediction
 LEVEL = 0.5
 """Of the variance of what a trajectory lacks: the share that is the same at all times."""
 
+LEAST_NOISE = 1e-4
+"""Of that variance, for float32."""
+
 
 class Correction(eqx.Module):
-    """What the trajectory of each sample lacks at the points that were seen, as a smooth course.
+    """What trajectories lack, known at the points that were seen and less so the farther from them.
 
-    The mean of a Gaussian process of these differences: a level and a course around it (Matérn
-    3/2), with noise. A network cannot go where no training series was; its trajectory, moved, can.
+    A Gaussian process around the trajectory of each sample: a level and a course (Matérn 3/2), seen
+    with the noise that the predictor itself expects. A network cannot go where no training series
+    was; its trajectory, moved, can. And it is known better near the points than far from them.
     """
 
-    ratio: Float[AnyArray, ""]
-    """Of the variance of what is lacking to that of the noise: the larger, the closer trajectories
-    are brought to the points."""
+    amplitude: Float[AnyArray, ""]
+    """The standard deviation of what is lacking."""
     length: Float[AnyArray, ""]
     """Over which the course changes."""
 
     @classmethod
-    def of(cls, ratio: float, length: float) -> "Correction":
+    def of(cls, amplitude: float, length: float) -> "Correction":
         """With these numbers."""
-        return cls(np.array(ratio, np.float32), np.array(length, np.float32))
+        return cls(np.array(amplitude, np.float32), np.array(length, np.float32))
 
     def moved(
         self,
         means: Float[AnyArray, "sample both observation"],
+        scales: Float[AnyArray, "sample both observation"],
         context: Observations,
         times: Float[AnyArray, " time"],
-    ) -> Float[Array, "sample time observation"]:
-        """Trajectories at these times, given there and then at the points that were seen."""
-        at_times, at_points = means[:, : len(times)], means[:, len(times) :]
+    ) -> tuple[Float[Array, "sample time observation"], Float[Array, "sample time observation"]]:
+        """Trajectories and scales at these times, given there and then at the points seen."""
+        number = len(times)
         known = jnp.broadcast_to(context.known, context.ys.shape)
-        lacking = jnp.where(known, context.ys - at_points, 0.0)
-        weights = jax.vmap(self._weights, (None, None, 1), 2)(times, context.ts, known)
-        return at_times + jnp.einsum("tpo,spo->sto", weights, lacking)
+        lacking = jnp.where(known, context.ys - means[:, number:], 0.0)
+        noise = jnp.mean(jnp.square(scales[:, number:]), axis=0)
+        of_column = jax.vmap(self._weights, (None, None, 1, 1), (2, 1))
+        weights, left = of_column(times, context.ts, known, noise)
+        return (
+            means[:, :number] + jnp.einsum("tpo,spo->sto", weights, lacking),
+            jnp.sqrt(jnp.square(scales[:, :number]) + left),
+        )
 
     def _weights(
         self,
         times: Float[AnyArray, " time"],
         points: Float[AnyArray, " point"],
         known: Bool[AnyArray, " point"],
-    ) -> Float[Array, "time point"]:
-        """What is lacking at each time, of what is at each point."""
+        noise: Float[Array, " point"],
+    ) -> tuple[Float[Array, "time point"], Float[Array, " time"]]:
+        """At each time, how much of what each point lacks; and the variance that is left."""
         from tinygp import kernels
 
-        kernel = kernels.Constant(LEVEL) + (1 - LEVEL) * kernels.Matern32(self.length)
+        variance = jnp.square(self.amplitude)
+        kernel = variance * (LEVEL + (1 - LEVEL) * kernels.Matern32(self.length))
         times, points = jnp.asarray(times), jnp.asarray(points)
         covariance = jnp.where(known & known[:, None], kernel(points, points), 0.0)
-        _, inverse = factors_of(covariance + jnp.eye(len(points)) / self.ratio)
-        return jnp.where(known, kernel(times, points), 0.0) @ inverse.T @ inverse
+        diagonal = jnp.where(known, noise + LEAST_NOISE * variance, variance)
+        _, inverse = factors_of(covariance + jnp.diag(diagonal))
+        shared = jnp.where(known, kernel(times, points), 0.0)
+        half = shared @ inverse.T
+        return half @ inverse, jnp.maximum(variance - jnp.sum(half**2, axis=1), 0.0)
 
 
 class Corrected(AbstractPredictor):
-    """A predictor whose trajectories are brought closer to the points that were seen."""
+    """A predictor whose trajectories are moved towards the points that were seen."""
 
     predictor: AbstractPredictor
     correction: Correction
@@ -92,5 +106,5 @@ class Corrected(AbstractPredictor):
         times = jnp.asarray(times)
         points = jnp.where(context.mask, context.ts, 0.0)
         found = self.predictor.predict(context, jnp.concatenate([times, points]), **how)
-        means = self.correction.moved(found.means, context, times)
-        return Prediction(times, means, found.scales[:, : len(times)], found.key, found.findings)
+        means, scales = self.correction.moved(found.means, found.scales, context, times)
+        return Prediction(times, means, scales, found.key, found.findings)

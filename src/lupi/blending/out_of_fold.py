@@ -38,9 +38,9 @@ KINDS = ("first", "random", "first", "gap", "one", "none", "last", "random")
 
 NUM_SAMPLES = 64
 
-CORRECTIONS = tuple(Correction.of(*numbers) for numbers in product((10.0, 100.0), (0.3, 1.0)))
-"""Among which the questions choose, or none: how close trajectories are brought to the points seen,
-and over what length."""
+CORRECTIONS = tuple(Correction.of(*numbers) for numbers in product((0.1, 0.3, 1.0), (0.3, 1.0)))
+"""Among which the questions choose, or none: how much trajectories may lack, and over what length
+that changes."""
 
 WORTH_IT = 0.01
 """Of the score of a blend: what a correction must gain."""
@@ -197,7 +197,8 @@ class OutOfFold:
             ys = np.asarray(seen.ys) / units.observed[1] - units.observed[0]
             gaps = np.zeros(ys.shape, bool) if seen.gaps is None else seen.gaps
             parts.append((ts, ys, seen.mask, gaps))
-        return Observations(*(np.concatenate(some) for some in zip(*parts, strict=True)))
+        ts, ys, mask, gaps = (np.concatenate(some) for some in zip(*parts, strict=True))
+        return Observations(ts, ys, mask, gaps)
 
     def answers(
         self,
@@ -233,13 +234,13 @@ class OutOfFold:
         return NormalMixture(*(np.concatenate(some) for some in zip(*parts, strict=True)))
 
     def corrected(self, mixture: NormalMixture, correction: Correction | None) -> NormalMixture:
-        """Answers that go on to the points shown, brought closer to these; without the points."""
-        number = self.ts.shape[1]
-        means, scales = np.asarray(mixture.means), np.asarray(mixture.scales)[:, :, :number]
+        """Answers that go on to the points shown, moved towards these; without the points."""
+        means, scales = np.asarray(mixture.means), np.asarray(mixture.scales)
         if correction is None:
-            return NormalMixture(means[:, :, :number], scales)
-        moved = compiled(_moved, brief=True)(correction, means, self.contexts, self.ts)
-        return NormalMixture(np.asarray(moved), scales)
+            number = self.ts.shape[1]
+            return NormalMixture(means[:, :, :number], scales[:, :, :number])
+        moved = compiled(_moved, brief=True)(correction, means, scales, self.contexts, self.ts)
+        return NormalMixture(*map(np.asarray, moved))
 
     def calibrate(self, mixture: NormalMixture, *, certain: bool) -> Calibration:
         """As wide as the values call for."""
@@ -298,7 +299,7 @@ def fit_blending(
 ) -> Blending:
     """The blend that forecasts best what its parts have not seen.
 
-    Of networks, of this name, there are answers at the points shown too: they are brought closer to
+    Of networks, of this name, there are answers at the points shown too: they are moved towards
     these where that makes the blend better. How they did is told of them as they are.
     """
 
@@ -346,8 +347,8 @@ def _blend(folds: OutOfFold, answers: Mapping[str, NormalMixture]) -> _Blend:
     return _Blend(shares, weights, own, whole, blended, folds.mean(blended.crps(folds.values)))
 
 
-def _moved(correction: Correction, means, contexts: Observations, ts):
-    return jax.vmap(correction.moved)(means, contexts, ts)
+def _moved(correction: Correction, means, scales, contexts: Observations, ts):
+    return jax.vmap(correction.moved)(means, scales, contexts, ts)
 
 
 def _blended(parts: Sequence[NormalMixture], weights: Float[np.ndarray, "question part"]):

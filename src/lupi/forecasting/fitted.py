@@ -34,7 +34,7 @@ class Part(NamedTuple):
     """Its weight, by what a context shows."""
     calibration: Calibration
     correction: Correction | None = None
-    """Of the networks, where their trajectories are brought closer to the points seen."""
+    """Of the networks, where their trajectories are moved towards the points seen."""
 
 
 class Fitted:
