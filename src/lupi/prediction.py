@@ -35,6 +35,10 @@ SIDE_BY_SIDE = 8
 NUMBERS_AT_ONCE = 2**25
 """Of what is computed at a time, at most, unless a single series has more."""
 
+TIMES_ASKED = 48
+"""At which series that were left out are asked for, by whoever learns from them: of one number, one
+compiled program does for all."""
+
 WORTH_OPTIMISING = 4_000
 """Trajectories from which on predicting is compiled to run fast, not to be ready soon."""
 

@@ -18,7 +18,7 @@ from lupi.inference.family import learn_families, some_tasks
 from lupi.inference.surprise import Surprise, fit_surprise
 from lupi.inference.trust import Course
 from lupi.models import AbstractProcess, Prediction
-from lupi.prediction import predict_many
+from lupi.prediction import TIMES_ASKED, predict_many
 
 SIZES = (1, 2, 4, 8, 20)
 """Of contexts, for which it is learnt how far the model is to be trusted."""
@@ -114,7 +114,7 @@ def prepare_together(
             prediction = predict_many(
                 predictor,
                 asked.contexts,
-                asked.hidden.ts,
+                np.pad(asked.hidden.ts, ((0, 0), (0, TIMES_ASKED - HIDDEN))),
                 num_samples=NUM_SAMPLES,
                 brief=False,
                 threads=num_threads(),
@@ -239,7 +239,10 @@ class _Answers(NamedTuple):
         """The mean of hidden values, with factors on the scale of predictions."""
         hidden = self.questions.hidden
         factors = noise if course is None else noise * course.at(hidden.ts, np)[:, None, :, None]
-        mixture = NormalMixture(self.prediction.means, factors * self.prediction.scales)
+        means, scales = (
+            part[:, :, :HIDDEN] for part in (self.prediction.means, self.prediction.scales)
+        )
+        mixture = NormalMixture(means, factors * scales)
         known = np.broadcast_to(hidden.known, hidden.ys.shape)
         if not known.any():  # series so short that nothing is left to ask for
             return 0.0

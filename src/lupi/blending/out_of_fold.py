@@ -22,7 +22,7 @@ from lupi.data.ragged import RaggedTasks
 from lupi.distributions import AnyArray, NormalMixture
 from lupi.errors import UserError
 from lupi.models import AbstractPredictor
-from lupi.prediction import predict_many
+from lupi.prediction import TIMES_ASKED, predict_many
 
 QUESTIONS = 384
 """In all, about; at least two of each series and at most `KINDS`, of some of many series."""
@@ -30,8 +30,8 @@ QUESTIONS = 384
 MOST_POINTS = 256
 """Of a series; of a longer one a random choice."""
 
-MOST_SEEN, MOST_HIDDEN = 32, 16
-"""Points that a question shows, and points that it asks for."""
+MOST_HIDDEN, MOST_SEEN = 16, TIMES_ASKED - 16
+"""Points that a question asks for, and points that it shows."""
 
 KINDS = ("first", "random", "first", "gap", "one", "none", "last", "random")
 """What the questions of one series show, in this order."""
