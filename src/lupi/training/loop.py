@@ -197,7 +197,9 @@ def train_epochs(
             _check_tasks(process, tasks, name)
     _, structure = eqx.partition(_stack(processes), _is_array)
     num_epochs, num_steps = settings.num_epochs(num_tasks), num_tasks // settings.batch_size
-    loop = _Loop(structure, objective, judge or _at(objective, 1.0), settings, num_tasks)
+    judge = judge or _at(objective, 1.0)
+    loop = _Loop(structure, objective, settings.of_steps(), num_tasks if settings.decay else 0)
+    judging = _Loop(structure, judge, settings.of_validation())
     brief = num_steps * num_epochs * settings.batch_size < WORTH_OPTIMISING
     run_steps, validate = compiled(_run_steps, brief=brief), compiled(_validate, brief=brief)
     draw_order = compiled(_draw_order, brief=True)
@@ -229,7 +231,7 @@ def train_epochs(
         found = {f"train_{name}": values.mean(axis=1) for name, values in steps.items()}
         losses = None
         if settings.validates(epoch, num_epochs):
-            validated = jax.device_get(beside(validate, loop, (weights, held_out, key_data)))
+            validated = jax.device_get(beside(validate, judging, (weights, held_out, key_data)))
             losses = validated.pop("losses")
             found |= {f"validation_{name}": values for name, values in validated.items()}
         _check_finite(epoch, steps["loss"], found.get("validation_loss"))
@@ -414,10 +416,10 @@ class _Loop(NamedTuple):
 
     structure: AbstractProcess
     objective: AbstractObjective | Callable
-    judge: AbstractObjective | Callable
-    """The objective of validation."""
     settings: TrainingSettings
-    num_tasks: int
+    """No more of them than it depends on."""
+    num_tasks: int = 0
+    """For a learning rate that falls, how many there are."""
 
     def split(self, tasks: Task, keys):
         """Of each task what its loss needs: a random split, privileged values and a key."""
@@ -436,11 +438,11 @@ class _Loop(NamedTuple):
 
         return jax.vmap(one)(tasks, keys)
 
-    def losses(self, objective, weights, parts) -> dict[str, Array]:
+    def losses(self, weights, parts) -> dict[str, Array]:
         """The loss of each task and its terms."""
         process = eqx.combine(weights, self.structure)
         process = process.in_training()
-        losses, terms = _mapped(lambda s, p, k: objective(process, s, p, key=k))(*parts)
+        losses, terms = _mapped(lambda s, p, k: self.objective(process, s, p, key=k))(*parts)
         return terms | {"loss": losses}
 
 
@@ -469,7 +471,7 @@ def _run_steps(loop: _Loop, weights, state, tasks: Task, key_data):
         )
 
         def loss(weights, batch):
-            terms = jax.tree.map(jnp.mean, loop.losses(loop.objective, weights, batch))
+            terms = jax.tree.map(jnp.mean, loop.losses(weights, batch))
             return terms["loss"], terms
 
         def step(carry, batch):
@@ -494,7 +496,7 @@ def _validate(loop: _Loop, weights, tasks: Task, key_data):
         keys = jax.random.split(key, draws * len(tasks)).reshape(draws, len(tasks))
 
         def draw(keys):
-            return loop.losses(loop.judge, weights, loop.split(tasks, keys))
+            return loop.losses(weights, loop.split(tasks, keys))
 
         # One draw after another: all at once would take as much memory for each.
         terms = (

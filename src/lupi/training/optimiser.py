@@ -8,6 +8,7 @@ import numpy as np
 import optax
 from optax.contrib import MuonDimensionNumbers, muon
 
+from lupi._machinery.compilation import compiled
 from lupi.training.settings import TrainingSettings
 
 LIKE_ADAM = 0.2
@@ -38,7 +39,11 @@ def make_optimiser(settings: TrainingSettings, num_tasks: int) -> optax.Gradient
 
 def initial_state(weights, settings: TrainingSettings, num_tasks: int):
     """The optimiser's state of each process, of stacked weights."""
-    return jax.jit(jax.vmap(make_optimiser(settings, num_tasks).init))(weights)
+    return compiled(_begin, brief=True)(weights, settings.of_steps(), num_tasks)
+
+
+def _begin(weights, settings: TrainingSettings, num_tasks: int):
+    return jax.vmap(make_optimiser(settings, num_tasks).init)(weights)
 
 
 def _stacked(inner: optax.GradientTransformation) -> optax.GradientTransformation:

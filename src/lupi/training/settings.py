@@ -69,6 +69,24 @@ class TrainingSettings(BaseModel):
         """The most observations that a target, and a context inside it, may have."""
         return max(self.target_sizes[1], self.context_sizes[1])
 
+    def of_steps(self) -> "TrainingSettings":
+        """What steps depend on; all else as by default, so that nothing is compiled again for it.
+
+        How many epochs there are only matters to a learning rate that falls with them.
+        """
+        others = {"keep_best", "validations", "validation_draws"}
+        others |= set() if self.decay else {"epochs"}
+        return self._without(others)
+
+    def of_validation(self) -> "TrainingSettings":
+        """The same for the validation loss."""
+        own = {"context_sizes", "contexts", "target_sizes", "validation_draws"}
+        return self._without(set(type(self).model_fields) - own)
+
+    def _without(self, names: set[str]) -> "TrainingSettings":
+        fields = type(self).model_fields
+        return self.model_copy(update={name: fields[name].default for name in names})
+
     def limited_to(self, num_tasks: int) -> "TrainingSettings":
         """The same, with no more series in a step than there are."""
         return self.model_copy(update={"batch_size": min(self.batch_size, num_tasks)})
