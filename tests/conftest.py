@@ -13,6 +13,7 @@ import pytest
 # hide the package from it.
 sys.meta_path.sort(key=lambda finder: type(finder).__name__ != "SlipcoverMetaPathFinder")
 
+from lupi import distributions, preparation
 from lupi._machinery import compilation
 from lupi._machinery.memory import forget_compiled
 from lupi.data import Observations, Task, generate_tasks
@@ -20,12 +21,17 @@ from lupi.experiments import quick_settings, reproduce
 from lupi.models import NeuralODEProcessSettings, build_process
 from lupi.systems import DampedOscillators
 
-OPTIMISED = compilation.OPTIMISED
+OPTIMISED, CONTEXTS = compilation.OPTIMISED, preparation.CONTEXTS
 
+FEW_CONTEXTS = 24
+"""By which it is learnt how far a model is to be trusted, where it need not be known well."""
 
 SOONEST = (
     "--xla_backend_optimization_level=0",
     "--xla_llvm_disable_expensive_passes=true",
+    # XLA's newer emitter of kernels writes code that runs faster, and takes three times as long to
+    # compile a gradient.
+    "--xla_cpu_use_fusion_emitters=false",
     # Left alone, XLA cuts a program into up to 32 parts to compile them side by side. The other
     # core is another worker's, and each part has costs and maps of memory of its own.
     "--xla_cpu_parallel_codegen_split_count=1",
@@ -33,15 +39,25 @@ SOONEST = (
 """What lets XLA compile with the least work."""
 
 
+def compiled_as_for_users(function, *, brief):
+    """What runs for long is compiled to run fast, whatever is done elsewhere."""
+    options = compilation.SOON_READY if brief else OPTIMISED
+    return compilation._compiled(function, tuple(options.items()), False)
+
+
 def pytest_configure(config):
     """Where nothing slow runs, all is compiled to be ready soon: it takes a fifth of the time off.
 
     What users wait for longest, compiling, is most of what such tests do as well, and next to
-    nothing of what they compile runs for longer than that.
+    nothing of what they compile runs for longer than that. What does, learning how far a model is
+    to be trusted, looks at fewer contexts.
     """
     if config.option.markexpr == "not slow":
         os.environ.setdefault("XLA_FLAGS", " ".join(SOONEST))
         compilation.OPTIMISED = compilation.SOON_READY
+        preparation.CONTEXTS = FEW_CONTEXTS
+        # Quantiles and scores are small programs that run often, and are ready as soon this way.
+        distributions.compiled = compiled_as_for_users
 
 
 FIRST = ("test_reproduce", "test_breakdown", "test_progress", "test_honest", "test_report")
@@ -74,6 +90,12 @@ def room_for_programs():
 def optimised(monkeypatch):
     """What runs long is compiled as users have it."""
     monkeypatch.setattr(compilation, "OPTIMISED", OPTIMISED)
+
+
+@pytest.fixture
+def all_contexts(monkeypatch):
+    """How far a model is to be trusted is learnt from as many contexts as users have."""
+    monkeypatch.setattr(preparation, "CONTEXTS", CONTEXTS)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from lupi import preparation
 from lupi.data import Observations, Task
 from lupi.distributions import Normal
 from lupi.inference import Amortised, InferringPredictor, Refined
@@ -14,6 +15,8 @@ from lupi.preparation import INFLATIONS, NOISES, climb, prepare
 from toy_processes import NOISE, Known
 
 KEY = jax.random.key(0)
+
+pytestmark = pytest.mark.usefixtures("all_contexts")
 
 
 def noisy_lines(number: int, noise: float, seed: int) -> Task:
@@ -86,7 +89,8 @@ class Bending(Known):
         return Normal(line.loc + bends[:, None], line.scale)
 
 
-def test_a_decoder_that_bends_between_the_times_all_series_share_is_found_out():
+def test_a_decoder_that_bends_between_the_times_all_series_share_is_found_out(monkeypatch):
+    monkeypatch.setattr(preparation, "SIZES", (8, 16))  # for which one program is compiled
     ts = np.tile(np.linspace(0, 1, 30, dtype=np.float32), (200, 1))
     z = np.random.default_rng(0).standard_normal((200, 2)).astype(np.float32)
     tasks = Task(Observations(ts, (z[:, :1] + z[:, 1:] * ts)[..., None]), z)
