@@ -14,9 +14,10 @@ TRAIN = """
 import sys
 import numpy as np, pandas as pd, lupi
 from lupi.forecasting import learning
-folder, epochs = sys.argv[1], int(sys.argv[2])
+folder, epochs, model = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 learning.SECONDS_BETWEEN_CHECKPOINTS = 0.0
 settings = lupi.forecaster_settings(
+    model=model,
     members=1,
     blend=False,
     process={"hidden_size": 8, "representation_size": 8},
@@ -32,13 +33,13 @@ np.save(f"{folder}/samples.npy", model.predict(runs.iloc[:5], [1.0, 2.0]).sample
 """
 
 
-def start(folder, epochs: int, cache) -> subprocess.Popen:
+def start(folder, epochs: int, model: str, cache) -> subprocess.Popen:
     environment = os.environ | {
         "JAX_COMPILATION_CACHE_DIR": str(cache),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     }
     return subprocess.Popen(
-        [sys.executable, "-c", TRAIN, str(folder), str(epochs)],
+        [sys.executable, "-c", TRAIN, str(folder), str(epochs), model],
         cwd=folder.parent,
         env=environment,
         stdout=subprocess.PIPE,
@@ -54,25 +55,25 @@ def make_runs() -> pd.DataFrame:
     return pd.DataFrame(columns | {"x": np.sin(k * t), "y": 100 * np.cos(k * t)})
 
 
-def survive(tmp_path, *, kills: int, epochs: int) -> int:
+def survive(tmp_path, *, kills: int, epochs: int, model: str) -> int:
     """Kill a training again and again; how many times it was caught in the middle."""
     make_runs().to_csv(tmp_path / "runs.csv", index=False)
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     for folder in (whole, killed):
         folder.mkdir()
-    first = start(whole, epochs, tmp_path / "cache")
+    first = start(whole, epochs, model, tmp_path / "cache")
     first.communicate(timeout=300)
     assert first.returncode == 0
     rng, caught = np.random.default_rng(0), 0
     for _ in range(kills):
-        process = start(killed, epochs, tmp_path / "cache")
+        process = start(killed, epochs, model, tmp_path / "cache")
         assert process.stdout is not None
         process.stdout.readline()  # the first epoch of this process is done
         time.sleep(rng.uniform(0.0, 0.3))
         process.send_signal(signal.SIGKILL)
         caught += process.wait(timeout=60) == -signal.SIGKILL
         process.stdout.close()
-    last = start(killed, epochs, tmp_path / "cache")
+    last = start(killed, epochs, model, tmp_path / "cache")
     last.communicate(timeout=300)
     assert last.returncode == 0
     np.testing.assert_array_equal(np.load(killed / "samples.npy"), np.load(whole / "samples.npy"))
@@ -81,9 +82,9 @@ def survive(tmp_path, *, kills: int, epochs: int) -> int:
 
 
 def test_training_survives_being_killed_twice(tmp_path):
-    assert survive(tmp_path, kills=2, epochs=100) == 2
+    assert survive(tmp_path, kills=2, epochs=500, model="cnp") == 2  # compiled soon
 
 
 @pytest.mark.slow
 def test_training_survives_being_killed_twenty_times(tmp_path):
-    assert survive(tmp_path, kills=20, epochs=1500) == 20
+    assert survive(tmp_path, kills=20, epochs=1500, model="lupi") == 20
