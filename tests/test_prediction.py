@@ -67,10 +67,10 @@ def mixture_cdf(prediction, values):
 
 def test_samples_scatter_as_the_full_distribution_says(lupi, observations):
     many = predict(lupi, observations, TIMES, num_samples=4000, key=jax.random.key(1))
-    for level in (0.1, 0.5, 0.9):
-        below = (many.samples <= many.quantile(level)).mean(axis=0)
-        np.testing.assert_allclose(below, level, atol=0.03)
-        np.testing.assert_allclose(mixture_cdf(many, many.quantile(level)), level, atol=1e-4)
+    samples, levels = many.samples, (0.1, 0.5, 0.9)
+    for level, values in zip(levels, many.quantile(levels), strict=True):
+        np.testing.assert_allclose((samples <= values).mean(axis=0), level, atol=0.03)
+        np.testing.assert_allclose(mixture_cdf(many, values), level, atol=1e-4)
 
 
 def test_quantiles_of_one_component_are_a_normals():
@@ -110,9 +110,8 @@ def test_times_may_lie_far_beyond_the_context(lupi, observations):
 
 def test_many_tasks_at_once_give_what_each_gives_alone(lupi, tasks):
     keys = jax.random.split(jax.random.key(0), 12)
-    together = jax.vmap(lambda o, k: predict(lupi, o, TIMES, num_samples=4, key=k))(
-        tasks.observations, keys
-    )
+    ask = jax.jit(jax.vmap(lambda o, k: predict(lupi, o, TIMES, num_samples=4, key=k)))
+    together = ask(tasks.observations, keys)
     alone = predict(
         lupi,
         tasks[3].observations,

@@ -22,7 +22,7 @@ def family_of(process, spread: float = 1.0):
     rng = np.random.default_rng(0)
     z = (spread * rng.standard_normal((400, 2))).astype(np.float32)
     ts = np.linspace(0, 1, 6, dtype=np.float32)
-    decoded = jax.vmap(lambda z: process.decode(Sample(z), ts).loc)(z)
+    decoded = jax.jit(jax.vmap(lambda z: process.decode(Sample(z), ts).loc))(z)
     tasks = Task(Observations(np.tile(ts, (400, 1)), np.asarray(decoded)), z)
     family = learn_family(process, tasks)
     assert family is not None

@@ -30,11 +30,11 @@ def test_softplus_and_its_slope_are_exact_to_float32():
 
 def test_scales_stay_above_their_floors(lupi):
     far = 1e3 * jax.random.normal(jax.random.key(0), (50, 32))
-    latent = jax.vmap(lupi.global_latent)(far)
+    latent = jax.jit(jax.vmap(lupi.global_latent))(far)
     assert float(latent.scale.min()) >= 0.1
     assert float(latent.scale.max()) <= 1.0
     states = 1e3 * jax.random.normal(jax.random.key(1), (50, 16))
-    decoded = jax.vmap(lupi.decoder, in_axes=(0, None))(states, jnp.zeros(16))
+    decoded = jax.jit(jax.vmap(lupi.decoder, in_axes=(0, None)))(states, jnp.zeros(16))
     assert float(decoded.scale.min()) >= 0.1
 
 
@@ -118,7 +118,8 @@ def test_the_position_of_a_second_order_ode_moves_with_its_velocity(shapes):
     states = np.asarray(jax.jit(lambda z: ode(start, z, jnp.array(times)))(z), float)
     slopes = np.gradient(states, times, axis=0)[1:-1]
     np.testing.assert_allclose(slopes[:, :2], states[1:-1, 2:], atol=2e-3)
-    learnt = jax.vmap(lambda t, x: ode.vector_field(t, x, z))(times[1:-1], states[1:-1])
+    field = jax.jit(jax.vmap(lambda t, x: ode.vector_field(t, x, z)))
+    learnt = field(times[1:-1], states[1:-1])
     np.testing.assert_allclose(slopes[:, 2:], learnt[:, 2:], atol=2e-3)
     assert ode.in_training().steps_per_unit == 8
 
