@@ -19,8 +19,8 @@ from lupi._machinery.open_files import File, content_of, name_of, write_content
 from lupi.errors import UserError, UserNotice
 
 FORMAT = 6
-"""Raised when a file written before could no longer be read, and when there is more to be checked
-in one: from 5 on there is a checksum."""
+"""Raised when a file written before could no longer be read, and when there is more in one that
+must not be passed over: from 5 on a checksum, from 6 on a correction of networks."""
 
 CHECKED_FROM = 5
 

@@ -257,6 +257,11 @@ class OutOfFold:
         factors = np.exp(features(self.seen, self.beyond) @ calibration.coefficients)
         return NormalMixture(*calibration.widened(mixture.means, mixture.scales, factors, np))
 
+    def own_width(self, mixture: NormalMixture) -> tuple[Calibration, NormalMixture]:
+        """How wide the answers of one part must be, and they themselves, that wide."""
+        calibration = self.calibrate(mixture, certain=True)
+        return calibration, self.calibrated(mixture, calibration)
+
     def judge(self, mixture: NormalMixture) -> Judged:
         """How good the answers are."""
         there, weights = ~np.isnan(self.values), self.weights / self.weights.sum()
@@ -303,8 +308,11 @@ def fit_blending(
     these where that makes the blend better. How they did is told of them as they are.
     """
 
+    of_plain = {part: folds.own_width(some) for part, some in plain.items()}
+
     def blend_of(correction: Correction | None) -> _Blend:
-        return _blend(folds, {name: folds.corrected(networks, correction), **plain})
+        of_networks = folds.own_width(folds.corrected(networks, correction))
+        return _blend(folds, {name: of_networks, **of_plain})
 
     chosen, best = None, blend_of(None)
     least = (1 - WORTH_IT) * best.crps
@@ -335,9 +343,9 @@ class _Blend(NamedTuple):
     crps: float
 
 
-def _blend(folds: OutOfFold, answers: Mapping[str, NormalMixture]) -> _Blend:
-    own = {name: folds.calibrate(some, certain=True) for name, some in answers.items()}
-    calibrated = [folds.calibrated(some, own[name]) for name, some in answers.items()]
+def _blend(folds: OutOfFold, parts: Mapping[str, tuple[Calibration, NormalMixture]]) -> _Blend:
+    own = {name: calibration for name, (calibration, _) in parts.items()}
+    calibrated = [answers for _, answers in parts.values()]
     scores = Scores.of(calibrated, folds.values, folds.weights)
     shares = fit_shares(scores, folds.shown, folds.series)
     weights = weights_at(np.stack([one.coefficients for one in shares]), folds.shown)
