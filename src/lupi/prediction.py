@@ -35,6 +35,9 @@ SIDE_BY_SIDE = 8
 NUMBERS_AT_ONCE = 2**25
 """Of what is computed at a time, at most, unless a single series has more."""
 
+PARTS_EACH = 4
+"""That a thread computes before all wait for the slowest: some series take longer than others."""
+
 TIMES_ASKED = 48
 """At which series that were left out are asked for, by whoever learns from them: of one number, one
 compiled program does for all."""
@@ -242,25 +245,26 @@ def _each(
         found = jax.tree.map(lambda leaf: np.asarray(leaf)[:count], results)
         return Part(some[-2][:count], *found)
 
-    threads = max(1, min(threads, NUMBERS_AT_ONCE // (at_once * numbers_of_one)))
+    fitting_parts = NUMBERS_AT_ONCE // (at_once * numbers_of_one)
+    threads = max(1, min(threads, fitting_parts))
+    together = min(PARTS_EACH * threads, fitting_parts) if threads > 1 else 1
     # Even shares for all threads, of whole turns.
     share = sizes[2] * math.ceil(number / (threads * sizes[2]))
     length = max(1, min(at_once, share))
-    return _in_order(
-        part, [(i, min(length, number - i)) for i in range(0, number, length)], threads
-    )
+    places = [(i, min(length, number - i)) for i in range(0, number, length)]
+    return _in_order(part, places, threads, together)
 
 
 def _in_order(
-    part: Callable[[int, int], Part], places: list[tuple[int, int]], threads: int
+    part: Callable[[int, int], Part], places: list[tuple[int, int]], threads: int, together: int
 ) -> Iterator[Part]:
-    """Parts of series, so many at a time, and given in their order."""
+    """Parts of series, on so many threads, and given in their order, so many together."""
     if len(places) > 1 and threads > 1:
         with _TURN:
             part(0, 0)  # compiles what is not compiled yet, which each thread would do for itself
     with ThreadPoolExecutor(threads) as pool:
-        for start in range(0, len(places), threads):
-            some = places[start : start + threads]
+        for start in range(0, len(places), together):
+            some = places[start : start + together]
             with _TURN:  # a thread is not worth starting for one of them
                 run = map if len(some) == 1 else pool.map
                 found = list(run(lambda place: part(*place), some))

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from lupi.distributions import AnyArray
-from lupi.models.parts.layers import Linear
+from lupi.models.parts.layers import Linear, softplus
 
 
 class AbstractAggregator(eqx.Module):
@@ -119,7 +119,7 @@ class BayesianAggregator(AbstractAggregator):
     ) -> Float[Array, " aggregate"]:
         """The posterior of the vector."""
         # No measurement is exact: one would settle everything, with an infinite slope.
-        scales = 0.01 + jax.nn.softplus(self.scale(representations))
+        scales = 0.01 + softplus(self.scale(representations))
         precisions = jnp.where(mask[:, None], scales**-2, 0.0)
         precision = 1 + precisions.sum(axis=0)
         mean = (precisions * self.mean(representations)).sum(axis=0) / precision

@@ -1,12 +1,11 @@
 """Part 8: what is known at a time back to observations."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
 from lupi.distributions import AnyArray, Normal
-from lupi.models.parts.layers import MLP
+from lupi.models.parts.layers import MLP, softplus
 
 
 class Decoder(eqx.Module):
@@ -35,4 +34,4 @@ class Decoder(eqx.Module):
     def __call__(self, *inputs: Float[AnyArray, "*_ _"]) -> Normal:
         """Of a latent state and z, or whatever else is known; of many at once along first axes."""
         mean, raw_scale = jnp.split(self.mlp(*inputs), 2, axis=-1)
-        return Normal(mean, self.min_scale + (1 - self.min_scale) * jax.nn.softplus(raw_scale))
+        return Normal(mean, self.min_scale + (1 - self.min_scale) * softplus(raw_scale))

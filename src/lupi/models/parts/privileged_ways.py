@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from lupi.distributions import AnyArray, Normal, kl_divergence
 from lupi.models.keys import key_for
-from lupi.models.parts.layers import MLP, Linear
+from lupi.models.parts.layers import MLP, Linear, softplus
 from lupi.models.parts.privileged import PrivilegedEncoder, ResidualCorrection, Sizes
 from lupi.models.process import AbstractPrivilegedPart, Code
 
@@ -65,7 +65,7 @@ class Head(AbstractPrivilegedPart):
     ) -> dict[str, Float[Array, ""]]:
         """The negative log density of the values that are known."""
         mean, raw_scale = jnp.split(self.mlp(untold.latent.loc), 2)
-        guess = Normal(mean, LEAST_ERROR + jax.nn.softplus(raw_scale))
+        guess = Normal(mean, LEAST_ERROR + softplus(raw_scale))
         known = ~jnp.isnan(privileged)
         densities = guess.log_prob(jnp.where(known, privileged, 0.0))
         return {"head": -jnp.sum(densities, where=known)}
