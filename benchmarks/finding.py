@@ -1,7 +1,8 @@
 """What inference in the model's own simulator finds: forecasts, values, strangers, times to look.
 
-On the models that `lupi reproduce --preset best` left in a folder (`BEST`, in the environment, or
-`reproduction-best`); what is known of their families is learnt again.
+On the models that `lupi reproduce --preset best --seeds 5` left in a folder (`BEST`, in the
+environment, or `reproduction-best`), and with `--noise 0.1` in another (`NOISY`, or
+`reproduction-best-noise-0.1`); what is known of their families is learnt again. On all cores.
 """
 
 import os
@@ -9,8 +10,10 @@ from pathlib import Path
 
 import jax
 import numpy as np
+from loky import cpu_count, get_reusable_executor
 
 import benchmarks.common  # noqa: F401  one thread
+from lupi._machinery.environment import worker_environment
 from lupi._machinery.module_arrays import arrays_of
 from lupi.data import Observations, Task, generate_tasks
 from lupi.distributions import NormalMixture, Uniform
@@ -26,45 +29,56 @@ from lupi.prediction import predict_many
 from lupi.preparation import prepare
 from lupi.systems import DampedOscillators, LotkaVolterra, System
 
-FOLDER = Path(os.environ.get("BEST", "reproduction-best"))
+FOLDERS = {
+    0.0: Path(os.environ.get("BEST", "reproduction-best")),
+    0.1: Path(os.environ.get("NOISY", "reproduction-best-noise-0.1")),
+}
+"""Of the models, by the noise that they were trained with."""
 SIZES = (1, 2, 3, 5, 7, 9, 12, 16, 20)
-NUM_SYSTEMS, NUM_TIMES, NUM_SAMPLES, SEEDS = 200, 100, 64, 2
+NUM_SYSTEMS, NUM_TIMES, NUM_SAMPLES, SEEDS = 200, 100, 64, 5
 KEY = jax.random.key(7)
 
 
 def measure_finding() -> list[dict]:
     """For each experiment and seed of the LUPI model."""
+    executor = get_reusable_executor(max_workers=cpu_count(), env=worker_environment())
+    pairs = [(experiment, seed) for experiment in EXPERIMENTS for seed in range(SEEDS)]
     rows = []
-    for experiment in EXPERIMENTS:
-        for seed in range(SEEDS):
-            predictor, data = predictor_and_data(experiment, seed)
-            test = data.test[:NUM_SYSTEMS]
-            rows.append(
-                {
-                    "experiment": experiment,
-                    "seed": seed,
-                    "active": int(predictor.family.members.shape[1]),
-                    "trust": {
-                        name: np.asarray(values).tolist()
-                        for name, values in arrays_of(predictor.family.trust, "").items()
-                    },
-                    "by_size": _by_size(predictor, test),
-                    "value": _value(predictor, experiment, test),
-                    "caught": _caught(predictor, experiment, test),
-                    "looking": _looking(predictor, test),
-                }
-            )
-            print(f"  {rows[-1]}", flush=True)
+    for row in executor.map(find, *zip(*pairs, strict=True)):
+        rows.append(row)
+        print(f"  {row}", flush=True)
     return rows
 
 
-def predictor_and_data(experiment: str, seed: int):
-    """The LUPI model of a seed with its inference, and the systems of its run."""
-    settings = best_settings()
+def find(experiment: str, seed: int) -> dict:
+    """What the model of one seed finds."""
+    predictor, data = predictor_and_data(experiment, seed)
+    test = data.test[:NUM_SYSTEMS]
+    noisy, noisy_data = predictor_and_data(experiment, seed, noise=0.1)
+    return {
+        "experiment": experiment,
+        "seed": seed,
+        "active": int(predictor.family.members.shape[1]),
+        "trust": {
+            name: np.asarray(values).tolist()
+            for name, values in arrays_of(predictor.family.trust, "").items()
+        },
+        "by_size": _by_size(predictor, test),
+        "value": _value(predictor, experiment, test),
+        "caught": _caught(predictor, experiment, test),
+        "looking": _looking(predictor, test, test.observations.ys),
+        "looking_with_noise": _looking(noisy, noisy_data.test[:NUM_SYSTEMS], test.observations.ys),
+    }
+
+
+def predictor_and_data(experiment: str, seed: int, noise: float = 0.0):
+    """The LUPI model of a seed with its inference, and the systems of its run: the same ones with
+    noise and without."""
+    settings = best_settings(noise=noise)
     run, model = settings.experiments[experiment], settings.models["lupi"]
     keys = jax.random.split(jax.random.key(seed), 5)  # as in a run
     data = make_data(EXPERIMENTS[experiment], run, key=keys[0])
-    process = load_process(RunFolder(FOLDER, experiment, "lupi", seed).model_file)
+    process = load_process(RunFolder(FOLDERS[noise], experiment, "lupi", seed).model_file)
     family = prepare(process, model.inference, data.training, data.validation, key=keys[4])
     return InferringPredictor(process, model.inference, family), data
 
@@ -192,9 +206,9 @@ def _caught(predictor, experiment: str, test: Task) -> dict[str, float]:
     return caught
 
 
-def _looking(predictor, test: Task) -> dict[str, list[float]]:
-    """The error after each of four observations: where they tell most, the first of them before
-    anything is known; at random; and evenly spread."""
+def _looking(predictor, test: Task, truth) -> dict[str, list[float]]:
+    """The error, of what is true, after each of four observations: where they tell most, the first
+    of them before anything is known; at random; and evenly spread."""
     seen = test.observations
     rng = np.random.default_rng(0)
     number, length = seen.ts.shape
@@ -213,5 +227,5 @@ def _looking(predictor, test: Task) -> dict[str, list[float]]:
         ways = {"best": best, "random": random[:, :step], "even": np.tile(even, (number, 1))}
         for name, chosen in ways.items():
             prediction = _predict(predictor, _taken(seen, chosen), seen.ts)
-            errors[name].append(float(np.mean((prediction.mean - seen.ys) ** 2)))
+            errors[name].append(float(np.mean((prediction.mean - truth) ** 2)))
     return errors
