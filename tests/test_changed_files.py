@@ -95,7 +95,7 @@ def test_a_checkpoint_gives_back_what_was_saved(state, tmp_path):
 
 def test_a_file_that_calls_itself_older_is_checked_all_the_same(saved, tmp_path):
     path = tmp_path / "model.lupi"
-    content = saved.read_bytes().replace(rb"\"format\": 6", rb"\"format\": 4")
+    content = saved.read_bytes().replace(rb"\"format\": 7", rb"\"format\": 4")
     path.write_bytes(content)
     with pytest.raises(UserError, match="its checksum is another"):
         lupi.load(path)

@@ -5,7 +5,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lupi.blending.calibration import Calibration, features, fit_calibration, standard_scores
+from lupi.blending.calibration import (
+    Calibration,
+    distances,
+    features,
+    fit_calibration,
+    standard_scores,
+)
 from lupi.data import Observations
 from lupi.distributions import NormalMixture
 from lupi.models import Prediction
@@ -19,13 +25,14 @@ def scores_of(num_series: int, scale, *, points: int = 20):
     seen = RNG.integers(0, 20, (num_series, 1)) + np.zeros((1, points))
     scores = RNG.standard_normal((num_series, points)) * scale(seen, beyond)
     series = np.arange(num_series)[:, None] + np.zeros((1, points), int)
-    return [part.ravel() for part in (scores, seen, beyond)], series.ravel()
+    before = np.zeros_like(beyond)
+    return [part.ravel() for part in (scores, seen, beyond, before)], series.ravel()
 
 
 def test_a_factor_is_found_again():
     parts, series = scores_of(300, lambda seen, beyond: 2.0)
     found = fit_calibration(*parts, series, certain=True)
-    np.testing.assert_allclose(found.coefficients, [np.log(2), 0, 0], atol=0.06)
+    np.testing.assert_allclose(found.coefficients, [np.log(2), 0, 0, 0, 0], atol=0.1)
     np.testing.assert_array_equal(found.widths, 1.0)
 
 
@@ -68,14 +75,17 @@ def test_standard_scores_are_those_of_a_normal_distribution():
     np.testing.assert_allclose(standard_scores(mixture, values), expected, rtol=1e-3, atol=1e-3)
 
 
-def test_a_prediction_is_widened_around_its_mean():
-    found = Calibration(np.array([np.log(3), 0.2, 0.5], np.float32), np.ones(64, np.float32))
+# Of three coefficients there are files.
+@pytest.mark.parametrize("coefficients", [[np.log(3), 0.2, 0.5], [np.log(3), 0.2, 0.5, 0.3, -0.4]])
+def test_a_prediction_is_widened_around_its_mean(coefficients):
+    found = Calibration(np.array(coefficients, np.float32), np.ones(64, np.float32))
     seen = Observations(np.array([0.1, 0.4], np.float32), np.zeros((2, 1), np.float32))
-    times = np.array([0.2, 0.4, 0.9], np.float32)
+    times = np.array([0.02, 0.4, 0.9], np.float32)
     means, scales = RNG.standard_normal((16, 3, 1)), RNG.uniform(1, 2, (16, 3, 1))
     before = Prediction(times, means, scales, jax.random.key(0))
     after = found(before, seen)
-    factor = np.exp(features(2, np.array([0.0, 0.0, 0.5])) @ found.coefficients)
+    x = features(2, np.array([0.0, 0.0, 0.5]), np.array([0.08, 0.0, 0.0]))
+    factor = np.exp(x[:, : len(coefficients)] @ found.coefficients)
     np.testing.assert_allclose(after.mean, before.mean, atol=1e-6)
     np.testing.assert_allclose(after.std[:, 0], factor * np.asarray(before.std)[:, 0], rtol=1e-5)
 
@@ -91,3 +101,29 @@ def test_scores_beyond_all_measure_do_not_make_an_endless_width():
     parts, series = scores_of(4, lambda seen, beyond: 1e6)
     found = fit_calibration(*parts, series, certain=True)
     assert np.exp(features(5.0, np.array([0.0])) @ found.coefficients) < 30
+
+
+def test_after_and_before_what_was_seen_are_other_matters_than_between():
+    beyond, before = np.zeros((300, 20)), np.zeros((300, 20))
+    beyond[:, :7], before[:, 7:14] = 0.4, 0.4
+    scores = RNG.standard_normal((300, 20)) * np.where(
+        beyond > 0, 2.0, np.where(before > 0, 0.5, 1)
+    )
+    series = np.arange(300)[:, None] + np.zeros((1, 20), int)
+    parts = (part.ravel() for part in (scores, np.full((300, 20), 5.0), beyond, before, series))
+    found = fit_calibration(*parts, certain=True)
+    at = features(5.0, np.array([0.4, 0.0, 0.0]), np.array([0.0, 0.4, 0.0]))
+    np.testing.assert_allclose(np.exp(at @ found.coefficients), [2.0, 0.5, 1.0], rtol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("mask", "beyond", "before"),
+    [
+        ([True, True], [0, 0, 0.5], [0.1, 0, 0]),
+        ([False, True], [0, 0, 0.5], [0.4, 0.15, 0]),
+        ([False, False], [0.1, 0.35, 1.0], [0, 0, 0]),
+    ],
+)
+def test_distances_are_from_what_was_seen(mask, beyond, before):
+    found = distances(np.array([0.2, 0.5]), np.array(mask), np.array([0.1, 0.35, 1.0]))
+    np.testing.assert_allclose(found, (beyond, before), atol=1e-12)

@@ -4,7 +4,8 @@ from lupi.blending.blend import Blend
 from lupi.blending.calibration import Calibration
 from lupi.blending.correction import Corrected, Correction
 from lupi.blending.ensemble import Ensemble, InUnits, Units
-from lupi.blending.out_of_fold import Blending, Judged, OutOfFold, fit_blending
+from lupi.blending.fitting import Blending, fit_blending
+from lupi.blending.out_of_fold import Judged, OutOfFold
 from lupi.blending.shares import Share
 
 __all__ = [

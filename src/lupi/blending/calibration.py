@@ -17,13 +17,20 @@ WIDTHS = 64
 LARGEST = 24.0
 """Standard scores beyond which it does not count how far out a value is."""
 
+SOON = 0.1
+"""In spans of the training data: how far from what was seen it is another matter."""
+
 FIRM = 1.0
 """How strongly differences between near and far, and between few points and many, are held back:
 as a penalty beside one term for each series, so that many series overcome it."""
 
 
+NUM_FEATURES = 5
+
+
 class Calibration(eqx.Module):
-    """A factor on the width of a prediction: of few points or many, near what was seen or far.
+    """A factor on the width of a prediction: of few points or many, near what was seen or far,
+    after it or before.
 
     Where few series told it, its own uncertainty is part of the prediction: as in Student's
     distribution, each sample has a width of its own.
@@ -37,15 +44,17 @@ class Calibration(eqx.Module):
     @classmethod
     def none(cls) -> "Calibration":
         """Which changes nothing."""
-        return cls(np.zeros(3, np.float32), np.ones(WIDTHS, np.float32))
+        return cls(np.zeros(NUM_FEATURES, np.float32), np.ones(WIDTHS, np.float32))
 
     def factors(
         self, context: Observations, times: Float[AnyArray, " time"]
     ) -> Float[Array, " time"]:
         """At each of the times."""
         seen = jnp.sum(context.mask)
-        last = jnp.max(jnp.where(context.mask, context.ts, 0.0), initial=0.0)
-        return jnp.exp(features(seen, jnp.maximum(times - last, 0.0), jnp) @ self.coefficients)
+        beyond, before = distances(context.ts, context.mask, jnp.asarray(times), jnp)
+        # A file from before there were as many has the first of them.
+        known = features(seen, beyond, before, jnp)[..., : len(self.coefficients)]
+        return jnp.exp(known @ self.coefficients)
 
     def __call__(self, prediction: Prediction, context: Observations) -> Prediction:
         """The prediction, as wide as it should be."""
@@ -61,12 +70,28 @@ class Calibration(eqx.Module):
         return centre + widths * (means - centre), widths * scales
 
 
-def features(seen, beyond, xp=np):
-    """Of the factor: one, the logarithm of how many points were seen, and how far beyond."""
+def distances(ts, mask, times, xp: Any = np):
+    """How far times lie beyond the last point that was seen, and before the first; of none seen,
+    beyond 0."""
+    last = xp.max(xp.where(mask, ts, 0.0), axis=-1, initial=0.0)
+    first = xp.min(xp.where(mask, ts, xp.inf), axis=-1, initial=xp.inf)
+    first = xp.where(xp.isfinite(first), first, 0.0)
+    return xp.maximum(times - last[..., None], 0.0), xp.maximum(first[..., None] - times, 0.0)
+
+
+def features(seen, beyond, before: Any = 0.0, xp: Any = np):
+    """Of the factor: one, the logarithm of how many points were seen, how far beyond, and whether
+    it is after what was seen, or before it, at all."""
     beyond = xp.asarray(beyond)
     few = xp.log1p(xp.asarray(seen)) - np.log(6.0)
-    few = xp.broadcast_to(few, beyond.shape)
-    return xp.stack([xp.ones_like(beyond), few, xp.minimum(beyond, 1.0)], axis=-1)
+    parts = [
+        xp.ones_like(beyond),
+        few,
+        xp.minimum(beyond, 1.0),
+        1 - xp.exp(-beyond / SOON),
+        1 - xp.exp(-xp.asarray(before) / SOON),
+    ]
+    return xp.stack([xp.broadcast_to(part, beyond.shape) for part in parts], axis=-1)
 
 
 def standard_scores(
@@ -86,6 +111,7 @@ def fit_calibration(
     scores: Float[np.ndarray, " value"],
     seen: Float[np.ndarray, " value"],
     beyond: Float[np.ndarray, " value"],
+    before: Float[np.ndarray, " value"],
     series: Int[np.ndarray, " value"],
     *,
     certain: bool,
@@ -101,9 +127,9 @@ def fit_calibration(
     _, series = np.unique(series, return_inverse=True)
     number = int(series.max()) + 1
     weights = (1 / np.bincount(series))[series]
-    x = features(seen, beyond)
-    distances = np.minimum(np.abs(scores), LARGEST)
-    squares = distances**2
+    x = features(seen, beyond, before)
+    apart = np.minimum(np.abs(scores), LARGEST)
+    squares = apart**2
 
     def loss(coefficients):
         log_factors = x @ coefficients
@@ -113,7 +139,7 @@ def fit_calibration(
         return value + FIRM * coefficients[1:] @ coefficients[1:]
 
     coefficients = minimize(loss, np.zeros(x.shape[1])).x
-    scaled = distances * np.exp(-x @ coefficients)
+    scaled = apart * np.exp(-x @ coefficients)
     coefficients[0] += np.log(_weighted_quantile(scaled, weights, 0.9) / 1.6449)
     # Student's distribution, made of Normals whose variances scatter as chi-square has it.
     freedom = max(2.0, number - 1.0)

@@ -1,7 +1,7 @@
 """What members say of series that they were not trained on."""
 
-from collections.abc import Mapping, Sequence
-from itertools import product
+import copy
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -9,11 +9,16 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from lupi._machinery.compilation import compiled
-from lupi.blending.blend import which_part
-from lupi.blending.calibration import Calibration, features, fit_calibration, standard_scores
+from lupi.blending.calibration import (
+    Calibration,
+    distances,
+    features,
+    fit_calibration,
+    standard_scores,
+)
 from lupi.blending.correction import Correction
 from lupi.blending.ensemble import Units
-from lupi.blending.shares import Scores, Share, context_features, fit_shares, weights_at
+from lupi.blending.shares import context_features
 from lupi.data.held_out import Divided
 from lupi.data.normalisation import Normalisation
 from lupi.data.observations import Observations, Task
@@ -37,13 +42,6 @@ KINDS = ("first", "random", "first", "gap", "one", "none", "last", "random")
 """What the questions of one series show, in this order."""
 
 NUM_SAMPLES = 64
-
-CORRECTIONS = tuple(Correction.of(*numbers) for numbers in product((0.1, 0.3, 1.0), (0.3, 1.0)))
-"""Among which the questions choose, or none: how much trajectories may lack, and over what length
-that changes."""
-
-WORTH_IT = 0.01
-"""Of the score of a blend: what a correction must gain."""
 
 
 class Questions(NamedTuple):
@@ -162,7 +160,7 @@ class OutOfFold:
         seen = self.contexts.mask.sum(axis=1)
         last = np.where(self.contexts.mask, self.contexts.ts, 0.0).max(axis=1)
         self.seen = np.broadcast_to(seen[:, None], ts.shape).astype(float)
-        self.beyond = np.maximum(ts - last[:, None], 0.0)
+        self.beyond, self.before = distances(self.contexts.ts, self.contexts.mask, ts)
         self.shown = context_features(seen, last)
         series = np.concatenate([a.series for a in self.asked])
         _, self.series = np.unique(series, return_inverse=True)
@@ -242,25 +240,35 @@ class OutOfFold:
         moved = compiled(_moved, brief=True)(correction, means, scales, self.contexts, self.ts)
         return NormalMixture(*map(np.asarray, moved))
 
-    def calibrate(self, mixture: NormalMixture, *, certain: bool) -> Calibration:
-        """As wide as the values call for."""
-        scores = standard_scores(mixture, self.values)
+    def scores(self, mixture: NormalMixture) -> Float[np.ndarray, "question time observed"]:
+        """How far each value lies from the middle of the answer to it."""
+        return standard_scores(mixture, self.values)
+
+    def calibrate(
+        self, scores: Float[np.ndarray, "question time observed"], *, certain: bool
+    ) -> Calibration:
+        """As wide as the scores of answers call for."""
         there = ~np.isnan(self.values)
         spread = lambda part: np.broadcast_to(part[..., None], scores.shape)[there]  # noqa: E731
         series = np.broadcast_to(self.series[:, None, None], scores.shape)[there]
-        return fit_calibration(
-            scores[there], spread(self.seen), spread(self.beyond), series, certain=certain
-        )
+        seen, beyond, before = (spread(part) for part in (self.seen, self.beyond, self.before))
+        return fit_calibration(scores[there], seen, beyond, before, series, certain=certain)
 
     def calibrated(self, mixture: NormalMixture, calibration: Calibration) -> NormalMixture:
         """The answers, that wide."""
-        factors = np.exp(features(self.seen, self.beyond) @ calibration.coefficients)
+        factors = np.exp(features(self.seen, self.beyond, self.before) @ calibration.coefficients)
         return NormalMixture(*calibration.widened(mixture.means, mixture.scales, factors, np))
 
-    def own_width(self, mixture: NormalMixture) -> tuple[Calibration, NormalMixture]:
-        """How wide the answers of one part must be, and they themselves, that wide."""
-        calibration = self.calibrate(mixture, certain=True)
-        return calibration, self.calibrated(mixture, calibration)
+    def only(self, questions: Bool[np.ndarray, " question"]) -> "OutOfFold":
+        """Some of the questions, to make something of answers to these; they cannot be asked."""
+        some = copy.copy(self)
+        places = ("ts", "seen", "beyond", "before", "shown")
+        for name in ("contexts", "values", "series", "weights", *places):
+            taken = jax.tree.map(lambda leaf: leaf[questions], getattr(self, name))
+            setattr(some, name, taken)
+        _, some.series = np.unique(some.series, return_inverse=True)
+        some.asked, some.units, some.folds = [], [], []
+        return some
 
     def judge(self, mixture: NormalMixture) -> Judged:
         """How good the answers are."""
@@ -285,87 +293,5 @@ class OutOfFold:
         return float((self.weights * there).sum() / self.weights.sum())
 
 
-class Blending(NamedTuple):
-    """How parts are put together, and how each of them did alone and all together."""
-
-    shares: dict[str, Share]
-    """Of the parts, by name."""
-    weights: dict[str, float]
-    """What these come to in the mean; 0 of parts that are never asked."""
-    calibrations: dict[str, Calibration]
-    whole: Calibration
-    correction: Correction | None
-    """Of the first part, where it makes the blend better."""
-    judged: dict[str, Judged]
-
-
-def fit_blending(
-    folds: OutOfFold, networks: NormalMixture, plain: Mapping[str, NormalMixture], name: str
-) -> Blending:
-    """The blend that forecasts best what its parts have not seen.
-
-    Of networks, of this name, there are answers at the points shown too: they are moved towards
-    these where that makes the blend better. How they did is told of them as they are.
-    """
-
-    of_plain = {part: folds.own_width(some) for part, some in plain.items()}
-
-    def blend_of(correction: Correction | None) -> _Blend:
-        of_networks = folds.own_width(folds.corrected(networks, correction))
-        return _blend(folds, {name: of_networks, **of_plain})
-
-    chosen, best = None, blend_of(None)
-    least = (1 - WORTH_IT) * best.crps
-    for correction in CORRECTIONS:
-        found = blend_of(correction)
-        if found.crps < min(best.crps, least):
-            chosen, best = correction, found
-    alone = {name: folds.corrected(networks, None), **plain}
-    means = np.average(best.weights, axis=0, weights=folds.weights.sum(axis=(1, 2)))
-    return Blending(
-        dict(zip(alone, best.shares, strict=True)),
-        dict(zip(alone, means.tolist(), strict=True)),
-        best.calibrations,
-        best.whole,
-        chosen,
-        {part: folds.judge(some) for part, some in (alone | {"blend": best.answers}).items()},
-    )
-
-
-class _Blend(NamedTuple):
-    """How parts are put together, and what they say so."""
-
-    shares: list[Share]
-    weights: Float[np.ndarray, "question part"]
-    calibrations: dict[str, Calibration]
-    whole: Calibration
-    answers: NormalMixture
-    crps: float
-
-
-def _blend(folds: OutOfFold, parts: Mapping[str, tuple[Calibration, NormalMixture]]) -> _Blend:
-    own = {name: calibration for name, (calibration, _) in parts.items()}
-    calibrated = [answers for _, answers in parts.values()]
-    scores = Scores.of(calibrated, folds.values, folds.weights)
-    shares = fit_shares(scores, folds.shown, folds.series)
-    weights = weights_at(np.stack([one.coefficients for one in shares]), folds.shown)
-    blended = _blended(calibrated, weights)
-    whole = folds.calibrate(blended, certain=False)
-    blended = folds.calibrated(blended, whole)
-    return _Blend(shares, weights, own, whole, blended, folds.mean(blended.crps(folds.values)))
-
-
 def _moved(correction: Correction, means, scales, contexts: Observations, ts):
     return jax.vmap(correction.moved)(means, scales, contexts, ts)
-
-
-def _blended(parts: Sequence[NormalMixture], weights: Float[np.ndarray, "question part"]):
-    chosen = which_part(weights, NUM_SAMPLES, np)
-    question, sample = np.arange(len(chosen))[:, None], np.arange(NUM_SAMPLES)
-
-    def mixed(name: str):
-        return np.stack([np.asarray(getattr(part, name)) for part in parts])[
-            chosen, question, sample
-        ]
-
-    return NormalMixture(mixed("means"), mixed("scales"))

@@ -52,8 +52,8 @@ def show_out_of_fold(provenance: dict[str, Any]) -> None:
         )
     if "blend" in judged:
         said.append(
-            "Its weights and widths are those that suit these runs: `lupi evaluate` judges it by "
-            "others."
+            "Each run is forecast here by a blend that the others chose: so good it should be on "
+            "new runs like these."
         )
     console.print("\n" + " ".join(said), highlight=False)
 

@@ -114,7 +114,7 @@ def _scores(series: SeriesTable, seed: int) -> Float[np.ndarray, " series"]:
     scores = []
     for kind in PLAIN.values():
         answers = folds.answers([kind.of(tasks) for tasks in seen])
-        answers = folds.calibrated(answers, folds.calibrate(answers, certain=True))
+        answers = folds.calibrated(answers, folds.calibrate(folds.scores(answers), certain=True))
         crps = np.asarray(in_original_units(answers, common).crps(values), float)
         of_questions = np.where(there, folds.weights * crps, 0.0).sum(axis=(1, 2))
         scores.append(np.bincount(folds.series, of_questions))

@@ -33,7 +33,8 @@ def widening(own: Calibration, whole: Calibration) -> list[Widening]:
     found = []
     for seen, beyond in PLACES:
         at = features(float(seen), np.array(beyond))
-        factor = np.exp(at @ own.coefficients + at @ whole.coefficients)
+        each = (at[: len(one.coefficients)] @ one.coefficients for one in (own, whole))
+        factor = np.exp(sum(each))
         tails = _tails(np.asarray(own.widths, float)) * _tails(np.asarray(whole.widths, float))
         found.append(Widening(seen, beyond, float(factor * tails)))
     return found
