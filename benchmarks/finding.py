@@ -1,8 +1,8 @@
 """What inference in the model's own simulator finds: forecasts, values, strangers, times to look.
 
 On the models that `lupi reproduce --preset best --seeds 5` left in a folder (`BEST`, in the
-environment, or `reproduction-best`), and with `--noise 0.1` in another (`NOISY`, or
-`reproduction-best-noise-0.1`); what is known of their families is learnt again. On all cores.
+environment, or `reproduction-best`), and with `--noise 0.1` in another where there is one (`NOISY`,
+or `reproduction-best-noise-0.1`); what is known of their families is learnt again. On all cores.
 """
 
 import os
@@ -54,8 +54,7 @@ def find(experiment: str, seed: int) -> dict:
     """What the model of one seed finds."""
     predictor, data = predictor_and_data(experiment, seed)
     test = data.test[:NUM_SYSTEMS]
-    noisy, noisy_data = predictor_and_data(experiment, seed, noise=0.1)
-    return {
+    row = {
         "experiment": experiment,
         "seed": seed,
         "active": int(predictor.family.members.shape[1]),
@@ -67,8 +66,12 @@ def find(experiment: str, seed: int) -> dict:
         "value": _value(predictor, experiment, test),
         "caught": _caught(predictor, experiment, test),
         "looking": _looking(predictor, test, test.observations.ys),
-        "looking_with_noise": _looking(noisy, noisy_data.test[:NUM_SYSTEMS], test.observations.ys),
     }
+    if FOLDERS[0.1].exists():
+        predictor, data = predictor_and_data(experiment, seed, noise=0.1)
+        noisy = data.test[:NUM_SYSTEMS]
+        row["looking_with_noise"] = _looking(predictor, noisy, test.observations.ys)
+    return row
 
 
 def predictor_and_data(experiment: str, seed: int, noise: float = 0.0):
