@@ -12,7 +12,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import lupi
-from lupi._machinery.array_files import LONGEST_HEADER, read_arrays, write_arrays
+from lupi._machinery.array_files import FORMAT, LONGEST_HEADER, read_arrays, write_arrays
 from lupi.cli import main
 from lupi.errors import UserError, UserNotice, printable
 from lupi.models import NeuralODEProcessSettings, load_process, save_process
@@ -95,7 +95,8 @@ def test_a_checkpoint_gives_back_what_was_saved(state, tmp_path):
 
 def test_a_file_that_calls_itself_older_is_checked_all_the_same(saved, tmp_path):
     path = tmp_path / "model.lupi"
-    content = saved.read_bytes().replace(rb"\"format\": 7", rb"\"format\": 4")
+    this, older = (rb"\"format\": %d" % number for number in (FORMAT, 4))
+    content = saved.read_bytes().replace(this, older)
     path.write_bytes(content)
     with pytest.raises(UserError, match="its checksum is another"):
         lupi.load(path)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from lupi._machinery.array_files import write_arrays
+from lupi._machinery.array_files import FORMAT, write_arrays
 from lupi.errors import UserError, UserNotice
 from lupi.models import (
     ConditionalProcess,
@@ -78,7 +78,9 @@ def write_with_header(path, header, arrays=None):
 def test_a_newer_format_says_which_version_is_needed(tmp_path):
     path = tmp_path / "new.safetensors"
     write_with_header(path, {"format": 99, "settings": {}})
-    with pytest.raises(UserError, match="has format 99, this version of lupi reads up to 6"):
+    with pytest.raises(
+        UserError, match=f"has format 99, this version of lupi reads up to {FORMAT}"
+    ):
         load_process(path)
 
 
