@@ -24,8 +24,8 @@ FIRM = 1.0
 """How strongly differences between near and far, and between few points and many, are held back:
 as a penalty beside one term for each series, so that many series overcome it."""
 
-
 NUM_FEATURES = 5
+"""Of which the logarithm of a factor is a sum: see `features`."""
 
 
 class Calibration(eqx.Module):
@@ -52,9 +52,12 @@ class Calibration(eqx.Module):
         """At each of the times."""
         seen = jnp.sum(context.mask)
         beyond, before = distances(context.ts, context.mask, jnp.asarray(times), jnp)
+        return self.factors_of(features(seen, beyond, before, jnp), jnp)
+
+    def factors_of(self, features: Float[AnyArray, "*place feature"], xp: Any = np):
+        """Those that such features call for."""
         # A file from before there were as many has the first of them.
-        known = features(seen, beyond, before, jnp)[..., : len(self.coefficients)]
-        return jnp.exp(known @ self.coefficients)
+        return xp.exp(features[..., : len(self.coefficients)] @ self.coefficients)
 
     def __call__(self, prediction: Prediction, context: Observations) -> Prediction:
         """The prediction, as wide as it should be."""

@@ -256,7 +256,7 @@ class OutOfFold:
 
     def calibrated(self, mixture: NormalMixture, calibration: Calibration) -> NormalMixture:
         """The answers, that wide."""
-        factors = np.exp(features(self.seen, self.beyond, self.before) @ calibration.coefficients)
+        factors = calibration.factors_of(features(self.seen, self.beyond, self.before))
         return NormalMixture(*calibration.widened(mixture.means, mixture.scales, factors, np))
 
     def only(self, questions: Bool[np.ndarray, " question"]) -> "OutOfFold":

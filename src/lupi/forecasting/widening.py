@@ -33,8 +33,7 @@ def widening(own: Calibration, whole: Calibration) -> list[Widening]:
     found = []
     for seen, beyond in PLACES:
         at = features(float(seen), np.array(beyond))
-        each = (at[: len(one.coefficients)] @ one.coefficients for one in (own, whole))
-        factor = np.exp(sum(each))
+        factor = own.factors_of(at) * whole.factors_of(at)
         tails = _tails(np.asarray(own.widths, float)) * _tails(np.asarray(whole.widths, float))
         found.append(Widening(seen, beyond, float(factor * tails)))
     return found
