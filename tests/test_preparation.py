@@ -7,9 +7,10 @@ import pytest
 
 from lupi import preparation
 from lupi.data import Observations, Task
-from lupi.distributions import Normal
+from lupi.distributions import Normal, NormalMixture
 from lupi.inference import Amortised, InferringPredictor, Refined
-from lupi.inference.trust import Course, Trust
+from lupi.inference.trust import Course, Gathering, Trust
+from lupi.models import Findings, Prediction
 from lupi.prediction import predict_many
 from lupi.preparation import INFLATIONS, NOISES, climb, prepare
 from toy_processes import NOISE, Known
@@ -147,3 +148,66 @@ def test_factors_are_interpolated_in_time_and_stay_beyond_it():
     trust = Trust(one, one, 3 * one, np.array(1.0), Course(np.array([1.0, 4.0, 1.0])))
     times = np.array([0.0, 0.25, 0.5, 1.0, 7.0])
     np.testing.assert_allclose(trust.noise_at(np.array(4), times), [3, 6, 12, 3, 3], rtol=1e-5)
+
+
+def test_gathered_values_keep_their_mean_and_what_trajectories_do_not_tell():
+    gathering = Gathering(np.array([1.0, 16.0]), np.array([1.0, 0.25]))
+    values = Normal(jnp.array([[1.0], [3.0]]), jnp.array([[0.5], [0.7]]))
+    for number, expected in ((0, [1, 3]), (1, [1, 3]), (4, [1.5, 2.5]), (16, [1.75, 2.25])):
+        found = gathering(values, np.array(number))
+        np.testing.assert_allclose(found.loc[:, 0], expected, rtol=1e-5)
+        np.testing.assert_array_equal(found.scale, values.scale)
+
+
+def answers_about_values(apart: float, error: float, seed: int, number: int = 400):
+    """Samples of a value that lie `apart` from their mean, of which the truth lies `error`."""
+    rng = np.random.default_rng(seed)
+    truth = rng.standard_normal((number, 1))
+    mean = truth + error * rng.standard_normal((number, 1))
+    locs = mean[:, None] + apart * rng.standard_normal((number, 64, 1))
+    values = Normal(locs, np.full(locs.shape, 1e-3))
+    zeros = np.zeros((number, 64, 1, 1))
+    findings = Findings(values, *[zeros[:, 0, 0, 0]] * 3)
+    keys = jax.random.split(KEY, number)
+    prediction = Prediction(zeros[:, 0, 0], zeros, zeros, keys, findings)
+    seen = Observations(zeros[:, 0, 0], zeros[:, 0])
+    questions = preparation._Questions(np.arange(number), seen, seen)
+    return [preparation._Answers(questions, prediction)], truth
+
+
+def test_values_are_gathered_as_far_as_they_are_known_for_each_number_of_points():
+    few, truth = answers_about_values(apart=0.2, error=0.2, seed=0)
+    many, _ = answers_about_values(apart=0.2, error=0.05, seed=0)
+    _, gathering = preparation._of_values([few, many], [truth], (1, 8), 1.0)
+    np.testing.assert_allclose(gathering.factors, [1.0, 0.25], rtol=0.15)
+
+
+def test_a_system_taken_for_another_does_not_scatter_the_values_of_all_others():
+    (answer,), truth = answers_about_values(apart=0.2, error=0.2, seed=0)
+    truth[:4] += 5.0
+    _, gathering = preparation._of_values([[answer]], [truth], (8,), 1.0)
+    np.testing.assert_allclose(gathering.factors, 1.0, rtol=0.15)
+
+
+def test_without_privileged_values_there_is_nothing_to_gather():
+    (answer,), truth = answers_about_values(apart=0.2, error=0.2, seed=0)
+    value, gathering = preparation._of_values([[answer]], [np.full_like(truth, np.nan)], (8,), 1.0)
+    assert value == 1.0
+    np.testing.assert_array_equal(gathering.factors, 1.0)
+
+
+def test_intervals_of_recovered_values_hold_for_few_points_and_many():
+    training, held_out, test = (
+        noisy_lines(number, 3 * NOISE, seed) for seed, number in enumerate((200, 96, 300))
+    )
+    process = Known("line")
+    family = prepare(process, Refined(), training, held_out, key=KEY)
+    predictor, seen = InferringPredictor(process, Refined(), family), test.observations
+    for stride in (15, 2):  # two points, and fifteen
+        contexts = Observations(seen.ts[:, ::stride], seen.ys[:, ::stride])
+        found = predict_many(predictor, contexts, seen.ts[:, :1], num_samples=64, keys=KEY)
+        value = found.findings.privileged
+        loc, scale = (np.moveaxis(np.asarray(part), 1, 0) for part in (value.loc, value.scale))
+        lower, upper = NormalMixture(loc, scale).interval(coverage=0.9)
+        inside = (lower <= test.privileged) & (test.privileged <= upper)
+        assert 0.84 < inside.mean() < 0.96

@@ -16,7 +16,7 @@ from lupi.distributions import NormalMixture
 from lupi.inference import AbstractInference, Family, InferringPredictor, Trust
 from lupi.inference.family import learn_families, some_tasks
 from lupi.inference.surprise import Surprise, fit_surprise
-from lupi.inference.trust import Course
+from lupi.inference.trust import Course, Gathering, gathered
 from lupi.models import AbstractProcess, Prediction
 from lupi.prediction import TIMES_ASKED, predict_many
 
@@ -27,7 +27,8 @@ ROUGH_SIZES = (1, 4, 16)
 """The same, where it need not be known well."""
 
 USUAL = 8
-"""The one by which it is learnt of privileged values; of shorter series the longest there is."""
+"""The one by which it is learnt what trajectories do not tell of privileged values; of shorter
+series the longest there is."""
 
 INFLATIONS = tuple(1.4 ** np.arange(-3.0, 8.0))
 """Factors on the decoder's scale, where an observation is compared with a trajectory, among which
@@ -42,6 +43,9 @@ NODES, SWEEPS = 4, 2
 STRAY = 0.02
 """The chance that a system is taken for another altogether, as from one point it may be: no width
 makes up for that, and the widths of all others must not be chosen by it."""
+
+COVERAGE = 0.9
+"""Of the intervals by which it is learnt of privileged values."""
 
 FEW = 8
 """Held-out series that are trusted half as much as very many."""
@@ -104,12 +108,14 @@ def prepare_together(
     nothing = fit_surprise(np.array(sizes), np.zeros((len(sizes), 1)))
     families = [_surprised(family, nothing) for family in families]
     even = None if roughly else Course(np.ones(NODES, np.float32))
+    as_they_are = Gathering(np.array(sizes, np.float32), np.ones(len(sizes), np.float32))
 
     def answers(questions: list[_Questions], inflation: float) -> list[_Answers]:
         found = []
         for process, family, asked in zip(processes, families, questions, strict=True):
             ones = [1.0] * len(sizes)
-            trusting = _trusting(family, sizes, [inflation] * len(sizes), ones, course=even)
+            shown = [inflation] * len(sizes)
+            trusting = _trusting(family, sizes, shown, ones, course=even, gathering=as_they_are)
             predictor = InferringPredictor(process=process, inference=inference, family=trusting)  # pyright: ignore[reportCallIssue]
             prediction = predict_many(
                 predictor,
@@ -140,19 +146,13 @@ def prepare_together(
         found.append((shown, noise**weight, chosen))
     inflations, noises, chosen = zip(*found, strict=True)
     course = None if roughly else _course(chosen, noises, weight)
-    usual = chosen[int(np.argmin(np.abs(np.array(sizes) - USUAL)))]
-
-    def likelihood_of_values(factor: float) -> float:
-        each = zip(usual, seen, strict=True)
-        return float(np.mean([a.log_likelihood_of_values(t.privileged, factor) for a, t in each]))
-
-    value = climb(likelihood_of_values, NOISES)
+    value, gathering = _of_values(chosen, [tasks.privileged for tasks in seen], sizes, weight)
     evidence = np.stack(
         [np.concatenate([one.findings.log_evidence for one in answer]) for answer in chosen]
     )
     surprise = fit_surprise(np.array(sizes), evidence, num_series=total)
     return [
-        _surprised(_trusting(family, sizes, inflations, noises, value**weight, course), surprise)
+        _surprised(_trusting(family, sizes, inflations, noises, value, course, gathering), surprise)
         for family in families
     ]
 
@@ -193,10 +193,17 @@ def _near(value: float, candidates: Sequence[float]) -> list[float]:
 
 
 def _trusting(
-    family: Family, sizes, inflations, noises, value: float = 1.0, course: Course | None = None
+    family: Family,
+    sizes,
+    inflations,
+    noises,
+    value: float = 1.0,
+    course: Course | None = None,
+    gathering: Gathering | None = None,
 ) -> Family:
     parts = (np.asarray(part, np.float32) for part in (sizes, inflations, noises, value))
-    return eqx.tree_at(lambda family: family.trust, family, Trust(*parts, course=course))
+    trust = Trust(*parts, course=course, gathering=gathering)
+    return eqx.tree_at(lambda family: family.trust, family, trust)
 
 
 def _course(answers: "Sequence[list[_Answers]]", noises: Sequence[float], weight: float) -> Course:
@@ -212,6 +219,33 @@ def _course(answers: "Sequence[list[_Answers]]", noises: Sequence[float], weight
         for node in range(NODES):
             factors[node] = climb(partial(worth, node=node), NOISES, factors[node])
     return Course((factors**weight).astype(np.float32))
+
+
+def _of_values(
+    answers: "Sequence[list[_Answers]]",
+    privileged: Sequence[np.ndarray],
+    sizes: Sequence[int],
+    weight: float,
+) -> tuple[float, Gathering]:
+    """The factors under which intervals of privileged values are best: on what trajectories do not
+    tell of them, and, for each number of points, on how far apart those of samples are.
+
+    Errors at the edges of a family are many times those within. The likeliest width, which few of
+    them decide, covered 94 % instead of 90, and so did that of the best CRPS.
+    """
+
+    def worth(some: "list[_Answers]", factor: float, apart: float) -> float:
+        each = zip(some, privileged, strict=True)
+        return -float(np.mean([a.misses_of_values(p, factor, apart) for a, p in each]))
+
+    usual = int(np.argmin(np.abs(np.array(sizes) - USUAL)))
+    value, apart = 1.0, np.ones(len(sizes))
+    for _ in range(SWEEPS):
+        value = climb(lambda v: worth(answers[usual], v, apart[usual]), NOISES, value)
+        for i, some in enumerate(answers):
+            apart[i] = climb(partial(worth, some, value), NOISES, apart[i])
+    factors = (apart**weight).astype(np.float32)
+    return value**weight, Gathering(np.array(sizes, np.float32), factors)
 
 
 class _Questions(NamedTuple):
@@ -257,8 +291,10 @@ class _Answers(NamedTuple):
         whole = np.logaddexp(np.log1p(-STRAY) + as_said, np.log(STRAY) + astray)
         return _finite(np.mean(whole[asked] / number[asked]))
 
-    def log_likelihood_of_values(self, privileged: np.ndarray, factor: float) -> float:
-        """The same of privileged values, with a factor on what trajectories do not tell of them."""
+    def misses_of_values(self, privileged: np.ndarray, factor: float, apart: float) -> float:
+        """The mean interval score of privileged values, each in units of the standard deviation
+        that it was given, with factors on what trajectories do not tell of them and on how far
+        apart those of samples are."""
         value = self.findings.privileged
         truth = privileged[self.questions.series]
         known = ~np.isnan(truth)
@@ -266,8 +302,11 @@ class _Answers(NamedTuple):
             return 0.0
         # Samples are the second axis of findings, and the first of a mixture.
         loc, scale = (np.moveaxis(np.asarray(part), 1, 0) for part in (value.loc, value.scale))
-        mixture = NormalMixture(loc, factor * scale)
-        return _finite(np.mean(np.asarray(mixture.log_density(np.nan_to_num(truth)))[known]))
+        mixture = NormalMixture(gathered(loc, apart, axis=0), factor * scale)
+        lower, upper = mixture.interval(coverage=COVERAGE)
+        missed = np.maximum(lower - truth, 0) + np.maximum(truth - upper, 0)
+        scores = upper - lower + 2 / (1 - COVERAGE) * missed
+        return float(np.mean((scores / NormalMixture(loc, scale).std)[known]))
 
 
 def _finite(value) -> float:

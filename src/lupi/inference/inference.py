@@ -111,10 +111,12 @@ class InferringPredictor(AbstractPredictor):
 
     def _findings(self, family: Family, context: Observations, inferred: Inferred) -> Findings:
         privileged, surprise = None, jnp.array(jnp.nan)
+        number = jnp.sum(context.mask)
         if family.reader is not None and inferred.trajectories is not None:
             privileged = jax.vmap(family.read)(inferred.trajectories)
+            if family.trust.gathering is not None:
+                privileged = family.trust.gathering(privileged, number)
         if family.surprise is not None:
-            number = jnp.sum(context.mask)
             surprise = family.surprise.p_value(inferred.log_evidence, number)
         return Findings(privileged, inferred.log_evidence, surprise, inferred.effective_share)
 
