@@ -13,6 +13,7 @@ from math import ceil
 from pathlib import Path
 
 import numpy as np
+from scipy.special import stdtrit
 
 import benchmarks.common  # noqa: F401  one thread
 from benchmarks.common import HERE
@@ -118,6 +119,26 @@ def row_of(cell: str) -> dict:
     return row
 
 
+def whatever_the_number(metric: str) -> dict[tuple[str, float], tuple[float, float, float]]:
+    """By experiment and noise, where all numbers of training systems are done: the mean gain over
+    them, with the ends of its 95 % interval. Seeds with one number say nothing of those with
+    another, so their errors add up as independent ones do."""
+    found = {}
+    for name, noise in ((name, noise) for noise in NOISES for name in EXPERIMENTS):
+        here = [r for r in rows() if (r["experiment"], r["noise"]) == (name, noise)]
+        if {r["systems"] for r in here} != set(SIZES):
+            continue
+        gains = [r[metric]["gain"] for r in here]
+        mean = np.mean([gain["mean"] for gain in gains])
+        error = np.sqrt(np.sum([gain["stderr"] ** 2 for gain in gains])) / len(gains)
+        # Few degrees of freedom cost little: there are eleven for each number.
+        width = stdtrit(sum(r["seeds"] - 1 for r in here), 0.975) * error
+        found[name, noise] = (float(mean), float(mean - width), float(mean + width))
+    return found
+
+
 if __name__ == "__main__":
     for chosen in sys.argv[1:] or cells():
         run_cell(chosen)
+    for metric in METRICS:
+        print(metric, whatever_the_number(metric))
