@@ -131,7 +131,6 @@ def whatever_the_number(metric: str) -> dict[tuple[str, float], tuple[float, flo
         gains = [r[metric]["gain"] for r in here]
         mean = np.mean([gain["mean"] for gain in gains])
         error = np.sqrt(np.sum([gain["stderr"] ** 2 for gain in gains])) / len(gains)
-        # Few degrees of freedom cost little: there are eleven for each number.
         width = stdtrit(sum(r["seeds"] - 1 for r in here), 0.975) * error
         found[name, noise] = (float(mean), float(mean - width), float(mean + width))
     return found

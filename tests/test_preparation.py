@@ -196,6 +196,14 @@ def test_without_privileged_values_there_is_nothing_to_gather():
     np.testing.assert_array_equal(gathering.factors, 1.0)
 
 
+def test_values_that_are_no_numbers_change_nothing():
+    (answer,), truth = answers_about_values(apart=0.2, error=0.05, seed=0)
+    answer.findings.privileged.loc[0] = np.nan
+    value, gathering = preparation._of_values([[answer]], [truth], (8,), 1.0)
+    assert value == 1.0
+    np.testing.assert_array_equal(gathering.factors, 1.0)
+
+
 def test_intervals_of_recovered_values_hold_for_few_points_and_many():
     training, held_out, test = (
         noisy_lines(number, 3 * NOISE, seed) for seed, number in enumerate((200, 96, 300))

@@ -235,7 +235,7 @@ def _of_values(
 
     def worth(some: "list[_Answers]", factor: float, apart: float) -> float:
         each = zip(some, privileged, strict=True)
-        return -float(np.mean([a.crps_of_values(p, factor, apart) for a, p in each]))
+        return _finite(-np.mean([a.crps_of_values(p, factor, apart) for a, p in each]))
 
     usual = int(np.argmin(np.abs(np.array(sizes) - USUAL)))
     value, apart = 1.0, np.ones(len(sizes))
