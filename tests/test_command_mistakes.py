@@ -43,6 +43,8 @@ TRAIN = {
     "--train.epochs 1.5": "--train.epochs: expected a whole number",
     "--train.context-sizes 1.5 3": "--train.context-sizes: unable to convert",
     f"--train.context-sizes 1 {2**31}": "train.context_sizes.1: Input should be less than",
+    "--train.contexts.frst 1": "train.contexts.frst: Extra inputs are not permitted",
+    "--train.contexts.first 0": "at least one kind of context must have a share above 0",
     f"--train.target-sizes 1 {2**70}": "train.target_sizes.1: Input should be less than",
 }
 

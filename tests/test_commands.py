@@ -202,11 +202,13 @@ def test_settings_come_from_a_file_and_options_go_before_it(folder, capsys):
     config.write_text("[train]\nepochs = 7\nlearning_rate = 0.002\n")
     runs, out = str(folder / "runs.parquet"), str(folder / "other.lupi")
     options = [*QUICK, "--model", "cnp"]  # which is compiled soon
+    options += ["--train.contexts.first", "2", "--train.contexts.one", "1"]
     main(["train", runs, *COLUMNS, *options, "--config", str(config), "--out", out, "--json"])
     assert json.loads(capsys.readouterr().out)["epochs"] == 2
     main(["show", out, "--json"])
     train = json.loads(capsys.readouterr().out)["settings"]["train"]
     assert (train["epochs"], train["learning_rate"]) == (2, 0.002)
+    assert {kind for kind, share in train["contexts"].items() if share} == {"first", "one"}
 
 
 @pytest.mark.parametrize("form", ["option", "file"])

@@ -44,7 +44,7 @@ def test_every_point_is_equally_likely():
 
 def kinds_of(number: int = 2000, mask=(True,) * 12, **shares):
     """Contexts and targets, as rows of booleans, of such kinds."""
-    contexts = Contexts(**{"random": 0.0} | shares)
+    contexts = Contexts(**shares)
 
     def draw(key):
         split = split_randomly(
@@ -95,7 +95,7 @@ def test_without_another_kind_contexts_are_as_they_always_were():
 
 def test_shares_must_be_some():
     with pytest.raises(ValidationError, match="at least one kind"):
-        Contexts(random=0.0)
+        Contexts()
 
 
 def test_with_less_room_it_is_the_same_split():

@@ -32,6 +32,9 @@ class TrainOptions:
         Runs in a step.
     context_sizes
         The least and the largest number of observations that training forecasts from.
+    contexts
+        Which observations these are: the shares of random, first, last, gap, one and none, such as
+        --train.contexts.random 1 --train.contexts.first 2. Default: some of each.
     target_sizes
         The least and the largest number of observations that it compares its forecasts with.
     decay
@@ -51,6 +54,7 @@ class TrainOptions:
     learning_rate: float | None = None
     batch_size: Whole | None = None
     context_sizes: Pair | None = None
+    contexts: dict[str, float] | None = None
     target_sizes: Pair | None = None
     decay: bool | None = None
     max_gradient: float | None = None

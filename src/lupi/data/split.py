@@ -18,6 +18,7 @@ SizeRange = tuple[int, int]
 
 class Contexts(BaseModel):
     """What contexts look like, as the share of each kind; only what they are to each other counts.
+    A kind that is not named has none.
 
     Where there is another kind than `random`, sizes follow the series: at least one of its points
     is left out.
@@ -25,7 +26,7 @@ class Contexts(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    random: float = Field(default=1.0, ge=0)
+    random: float = Field(default=0.0, ge=0)
     """Points from anywhere."""
     first: float = Field(default=0.0, ge=0)
     """Points up to some time: the rest is a forecast."""
@@ -55,7 +56,7 @@ class Contexts(BaseModel):
         return not any(self.shares[1:])
 
 
-RANDOM = Contexts()
+RANDOM = Contexts(random=1.0)
 """Random points and nothing else, as the paper has it."""
 
 
