@@ -1,6 +1,7 @@
 """Questions larger than memory, forecasts that are none, and what is warned of."""
 
 import resource
+from dataclasses import replace
 from pathlib import Path
 
 import jax
@@ -175,6 +176,13 @@ def test_numbers_of_observations_that_training_knows_nothing_of_are_warned_of(ol
 def test_times_beyond_the_training_data_are_warned_of(old):
     (warning,) = old.predict(observed(3), [1.0, 10.0]).warnings
     assert warning.startswith("1 of 2 times lie beyond the time of the training data")
+
+
+def test_samples_of_which_hardly_any_count_are_told(old):
+    forecast = old.predict(observed(3), [1.0, 2.0])
+    (warning,) = replace(forecast, effective_share=np.array([0.05])).warnings
+    assert warning.startswith("the samples of 'a' are the model's best guess")
+    assert not replace(forecast, effective_share=np.array([0.2])).warnings
 
 
 def test_a_blended_forecaster_has_learnt_from_few_observations_and_many():

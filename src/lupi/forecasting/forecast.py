@@ -12,7 +12,7 @@ from jaxtyping import Float, PRNGKeyArray
 from lupi._machinery.notebooks import as_html, first_rows, picture
 from lupi.data.normalisation import Normalisation
 from lupi.data.original_units import in_original_units
-from lupi.data.problems import shown
+from lupi.data.problems import listed, shown
 from lupi.data.series_table import Columns
 from lupi.distributions import NormalMixture, draw_components
 from lupi.errors import UserError
@@ -24,6 +24,9 @@ from lupi.prediction import as_keys
 
 STRANGE = 0.01
 """The surprise below which a series is called a stranger."""
+
+DOUBTFUL = 0.1
+"""The share of samples that count, below which they are the model's best guess and no more."""
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,7 +111,7 @@ class Forecast:
     """Of each series, the share of systems like those of training that are as hard to explain as
     it is, or harder: a p-value. Near 0 the forecast is of a kind of system it does not know."""
     effective_share: Float[np.ndarray, " series"] | None = None
-    """Of each series, how many of the samples count. Far below 1 (0.1, say) they are the model's
+    """Of each series, how many of the samples count. Far below 1 (`DOUBTFUL`) they are the model's
     best guess, and not the distribution that follows from its observations."""
     refused: dict[Any, str] = field(default_factory=dict)
     """Series that could not be forecast, by label, with the reason."""
@@ -238,7 +241,7 @@ class Forecast:
     @property
     def warnings(self) -> list[str]:
         """Why intervals may be too narrow, each as a sentence: times or numbers of observations
-        that training knows nothing of."""
+        that training knows nothing of, and series of which too few samples count."""
         found = []
         beyond = int((self.spans > 1 + 1e-6).sum())
         if beyond:
@@ -258,6 +261,14 @@ class Forecast:
                     f"{name} has {numbers[np.argmax(which)]:,} observations{more}: the model has "
                     f"learnt to forecast from {least} to {most}, and intervals may be too narrow."
                 )
+        doubtful = self._doubtful
+        if doubtful:
+            some = "" if self.columns.series is None else f" of {listed(doubtful)}"
+            found.append(
+                f"the samples{some} are the model's best guess and not the distribution that "
+                f"follows from the observations: of them less than {DOUBTFUL:.0%} count "
+                "(`effective_share`)."
+            )
         if (numbers > MOST_SEEN).any():
             found.append(
                 f"of series with more than {MOST_SEEN:,} observations as many were used, at even "
@@ -272,6 +283,14 @@ class Forecast:
             return np.array([len(self.observations)])
         counts = self.observations[self.columns.series].value_counts()
         return np.array([counts.get(label, 0) for label in self.series], int)
+
+    @property
+    def _doubtful(self) -> list:
+        """The labels of series of which hardly any samples count."""
+        if self.effective_share is None:
+            return []
+        each = zip(self.series, self.effective_share, strict=True)
+        return [label for label, share in each if share < DOUBTFUL]
 
     @property
     def strangers(self) -> list:
