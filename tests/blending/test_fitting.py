@@ -17,6 +17,7 @@ from lupi.blending.fitting import (
     _groups,
     blended_by_others,
     fit_blending,
+    widened_by_others,
 )
 from lupi.data.held_out import leave_out_in_turns
 from lupi.data.normalisation import Normalisation
@@ -71,6 +72,18 @@ def test_answers_about_a_run_do_not_depend_on_it():
     np.testing.assert_array_equal(after.means[own], before.means[own])
     np.testing.assert_array_equal(after.scales[own], before.scales[own])
     assert not np.array_equal(after.means, before.means)
+
+
+def test_widths_of_a_run_do_not_depend_on_it():
+    folds = asked(10)
+    (part,) = guesses(folds, 1)
+    before = widened_by_others(folds, part.mixture)
+    changed = copy.copy(folds)
+    own = folds.series == 3
+    changed.values = np.where(own[:, None, None], folds.values + 5, folds.values)
+    after = widened_by_others(changed, part.mixture)
+    np.testing.assert_array_equal(after.scales[own], before.scales[own])
+    assert (after.scales[~own] != before.scales[~own]).any()
 
 
 def test_what_suits_a_run_by_chance_is_not_taken_for_knowledge():

@@ -1,6 +1,6 @@
 """The blend that forecasts best what its parts have not seen."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -93,8 +93,8 @@ def fit_blending(
 
     Of networks, of this name, there are answers at the points shown too: they are moved towards
     these where that makes the blend better. How wide the whole must be, whether to move, and how
-    good it is are told by series that had no say in how their own answers are blended. Of the parts
-    it is told how they did as they are.
+    good it is are told by series that had no say in how their own answers are blended; how good it
+    is also by widths in which they had none. Of the parts it is told how they did as they are.
     """
 
     of_plain = [Answers.of(folds, mixture) for mixture in plain.values()]
@@ -114,9 +114,10 @@ def fit_blending(
     gains = moved.crps < left.crps
     whole, parts = (moved, moved_parts) if gains else (left, parts)
     mixing = Mixing.of(folds, parts)
+    honest = widened_by_others(folds, whole.blended)
     means = np.average(mixing.weights(folds), axis=0, weights=folds.weights.sum(axis=(1, 2)))
     names = [name, *plain]
-    everyone = {name: folds.corrected(networks, None), **plain, "blend": whole.answers}
+    everyone = {name: folds.corrected(networks, None), **plain, "blend": honest}
     return Blending(
         dict(zip(names, mixing.shares, strict=True)),
         dict(zip(names, means.tolist(), strict=True)),
@@ -128,35 +129,60 @@ def fit_blending(
 
 
 class _Whole(NamedTuple):
-    """Answers as wide as they should be, and how good they are."""
+    """A blend, how wide it should be, and how good it is that wide."""
 
+    blended: NormalMixture
     calibration: Calibration
-    answers: NormalMixture
     crps: float
 
     @classmethod
     def of(cls, folds: OutOfFold, blended: NormalMixture) -> "_Whole":
         calibration = folds.calibrate(folds.scores(blended), certain=False)
         answers = folds.calibrated(blended, calibration)
-        return cls(calibration, answers, folds.mean(answers.crps(folds.values)))
+        return cls(blended, calibration, folds.mean(answers.crps(folds.values)))
 
 
 def blended_by_others(folds: OutOfFold, parts: Sequence[Answers]) -> NormalMixture:
     """The answers about each series, blended as the other series say.
 
     Blended as a series itself says, they are closer to it than to any new one, the more so the
-    fewer series there are; widths that fit these answers are too narrow. Of a single series there
-    is nothing else.
+    fewer series there are; widths that fit these answers are too narrow.
+    """
+    return _by_others(folds, parts, lambda others, own: Mixing.of(*others).blended(*own))
+
+
+def widened_by_others(folds: OutOfFold, blended: NormalMixture) -> NormalMixture:
+    """The answers about each series, as wide as the other series call for.
+
+    As wide as all of them call for, nine tenths of the values lie in the 90 % interval by
+    construction, whatever new series will do.
     """
 
-    def some(questions: Bool[np.ndarray, " question"]) -> tuple[OutOfFold, list[Answers]]:
+    def widened(others: "_Some", own: "_Some") -> NormalMixture:
+        (folds, (known,)), (asked, (answers,)) = others, own
+        calibration = folds.calibrate(known.scores, certain=False)
+        return asked.calibrated(answers.mixture, calibration)
+
+    return _by_others(folds, [Answers.of(folds, blended)], widened)
+
+
+_Some = tuple[OutOfFold, list[Answers]]
+"""Some of the questions, and the answers of each part to these."""
+
+
+def _by_others(
+    folds: OutOfFold, parts: Sequence[Answers], learn: Callable[[_Some, _Some], NormalMixture]
+) -> NormalMixture:
+    """What is made of the answers about some series by what is learnt from those about the others;
+    of a single series there is nothing else."""
+
+    def some(questions: Bool[np.ndarray, " question"]) -> _Some:
         return folds.only(questions), [part.only(questions) for part in parts]
 
     means, scales = (np.array(part) for part in (parts[0].mixture.means, parts[0].mixture.scales))
     for group in _groups(folds):
-        others = some(~group if not group.all() else group)
-        blended = Mixing.of(*others).blended(*some(group))
-        means[group], scales[group] = blended.means, blended.scales
+        found = learn(some(~group if not group.all() else group), some(group))
+        means[group], scales[group] = found.means, found.scales
     return NormalMixture(means, scales)
 
 

@@ -24,9 +24,7 @@ def show_out_of_fold(provenance: dict[str, Any]) -> None:
     for start in range(0, len(columns), ERRORS_BESIDE):
         some = columns[start : start + ERRORS_BESIDE]
         first = start == 0
-        table = Table(
-            title="On runs that were left out of training", title_justify="left", box=None
-        )
+        table = Table(title=TITLE, title_justify="left", box=None)
         table.add_column("", no_wrap=True)
         scores = ("90 %\ncovers", "CRPS", "weight") if first else ()
         for name in [*(f"error of\n{_plain(name)}" for name in some), *scores]:
@@ -52,8 +50,8 @@ def show_out_of_fold(provenance: dict[str, Any]) -> None:
         )
     if "blend" in judged:
         said.append(
-            "Each run is forecast here by a blend that the others chose: so good it should be on "
-            "new runs like these."
+            "Each run is forecast here by a blend that the others chose, as wide as they call for: "
+            "so good it should be on new runs like these."
         )
     console.print("\n" + " ".join(said), highlight=False)
 
