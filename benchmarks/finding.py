@@ -34,7 +34,7 @@ FOLDERS = {
     0.1: Path(os.environ.get("NOISY", "reproduction-best-noise-0.1")),
 }
 """Of the models, by the noise that they were trained with."""
-SIZES = (1, 2, 3, 5, 7, 9, 12, 16, 20)
+SIZES = tuple(range(1, 21))
 NUM_SYSTEMS, NUM_TIMES, NUM_SAMPLES, SEEDS = 200, 100, 64, 5
 KEY = jax.random.key(7)
 
