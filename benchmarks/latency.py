@@ -42,7 +42,7 @@ settings = paper_settings().experiments["stiffness"]
 data = make_data(get_experiment("stiffness"), settings, key=jax.random.key(0))
 class Done(Exception): pass
 def stop(*arguments): raise Done
-loop._validate = stop  # what follows the first epoch's steps
+loop.validate = stop  # what follows the first epoch's steps
 process = build_process(get_model("lupi").process, observation_size=2, privileged_size=1,
                         key=jax.random.key(0))
 try:

@@ -17,7 +17,9 @@ from lupi._machinery.compilation import OPTIMISED
 from lupi.models import NeuralODEProcessSettings, build_process
 from lupi.models.parts.layers import softplus
 from lupi.objectives import Elbo
-from lupi.training import TrainingSettings, loop
+from lupi.training import TrainingSettings, begin
+from lupi.training.state import is_array, stack
+from lupi.training.steps import Loop, run_steps
 
 REPEATS = 4096
 PROCESS = NeuralODEProcessSettings()
@@ -92,19 +94,19 @@ def _step(batch_size: int) -> tuple[float, dict[str, dict[str, float]]]:
     process = build_process(
         PROCESS, observation_size=OBSERVED, privileged_size=PRIVILEGED, key=jax.random.key(0)
     )
-    state = loop.begin([process], settings, num_tasks, 1)
-    _, structure = eqx.partition(loop._stack([process]), loop._is_array)
-    compiled_in = loop._Loop(structure, Elbo(), settings, num_tasks)
+    state = begin([process], settings, num_tasks, 1)
+    _, structure = eqx.partition(stack([process]), is_array)
+    compiled_in = Loop(structure, Elbo(), settings, num_tasks)
     keys = jax.random.split(jax.random.key(0), (1, num_tasks))
     arguments = (
         state.weights,
         state.optimiser,
-        loop._stack([task_data("stiffness", num_tasks)]),
+        stack([task_data("stiffness", num_tasks)]),
         np.asarray(jax.random.key_data(keys)),
     )
     compiled = (
         jax.jit(
-            lambda *arguments: loop._run_steps(compiled_in, *arguments),
+            lambda *arguments: run_steps(compiled_in, *arguments),
             compiler_options=OPTIMISED,
         )
         .lower(*arguments)

@@ -34,8 +34,8 @@ from lupi.objectives import Predictive
 from lupi.plain import PLAIN
 from lupi.preparation import prepare_together
 from lupi.training import EpochRow, TrainingSettings, TrainingState, begin, finish, train_epochs
+from lupi.training.best import best_epochs, is_stale
 from lupi.training.checkpoint import load_checkpoint, save_checkpoint
-from lupi.training.loop import best_epochs, is_stale
 
 SECONDS_BETWEEN_CHECKPOINTS = 10.0
 

@@ -5,24 +5,17 @@ from typing import TYPE_CHECKING
 from lupi._machinery.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from lupi.training.loop import (
-        EpochRow,
-        Fitted,
-        TrainingState,
-        begin,
-        finish,
-        fit,
-        fit_together,
-        train_epochs,
-    )
+    from lupi.training.best import EpochRow
+    from lupi.training.loop import Fitted, finish, fit, fit_together, train_epochs
     from lupi.training.settings import TrainingSettings
+    from lupi.training.state import TrainingState, begin
 
 _HOMES = {
-    "EpochRow": "loop",
+    "EpochRow": "best",
     "Fitted": "loop",
     "TrainingSettings": "settings",
-    "TrainingState": "loop",
-    "begin": "loop",
+    "TrainingState": "state",
+    "begin": "state",
     "finish": "loop",
     "fit": "loop",
     "fit_together": "loop",

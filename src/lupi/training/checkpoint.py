@@ -11,7 +11,8 @@ import numpy as np
 from lupi._machinery.array_files import read_arrays, write_arrays
 from lupi._machinery.files import remove_partial
 from lupi.errors import UserError
-from lupi.training.loop import EpochRow, TrainingState
+from lupi.training.best import EpochRow
+from lupi.training.state import TrainingState
 
 HISTORY = "history."
 

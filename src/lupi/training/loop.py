@@ -7,24 +7,19 @@ from typing import NamedTuple
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
-import optax
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
 from lupi._machinery.compilation import compiled
 from lupi._machinery.environment import num_threads
-from lupi.data import RaggedTasks, Task, split_randomly
-from lupi.distributions import AnyArray
+from lupi.data import RaggedTasks, Task
 from lupi.errors import UserError
 from lupi.models import AbstractProcess
 from lupi.objectives import AbstractObjective, Elbo
-from lupi.training.optimiser import initial_state, make_optimiser
+from lupi.training.best import EpochRow, best_epochs, choose, is_better
 from lupi.training.settings import TrainingSettings
-
-EpochRow = dict[str, int | float]
-"""One epoch: `epoch`, each term as `train_…` (mean over its steps) and, where it was computed, as
-`validation_…`."""
+from lupi.training.state import Best, TrainingState, begin, is_array, member, stack
+from lupi.training.steps import Loop, draw_order, run_steps, validate
 
 Tasks = Task | RaggedTasks
 
@@ -38,41 +33,12 @@ choice of as many, or of twice the largest target or context."""
 WORTH_OPTIMISING = 10_000
 """Tasks, over all epochs, from which on a loop is compiled to run fast, not to be ready soon."""
 
-SIGNIFICANCE = 0.001
-"""How rarely chance alone may make weights look better than the last; low, since the lowest of many
-losses is looked at."""
-
 
 class Fitted(NamedTuple):
     """A trained process and how it got there."""
 
     process: AbstractProcess
     history: list[EpochRow]
-
-
-class Best(NamedTuple):
-    """The epoch with the lowest validation loss so far, of each process."""
-
-    weights: AbstractProcess
-    losses: Float[AnyArray, "process task"]
-    """Of the validation tasks."""
-    latest: Float[AnyArray, "process task"]
-    """The same of the last epoch that was validated."""
-
-
-class TrainingState(NamedTuple):
-    """Training after some epochs: all that is needed to go on as if it had never stopped."""
-
-    weights: AbstractProcess
-    """Of all processes, stacked."""
-    optimiser: optax.OptState
-    best: Best
-    histories: list[list[EpochRow]]
-
-    @property
-    def epoch(self) -> int:
-        """How many epochs are done."""
-        return len(self.histories[0])
 
 
 def fit(
@@ -130,20 +96,6 @@ def fit_together(
     return finish(processes, state, settings)
 
 
-def begin(
-    processes: Sequence[AbstractProcess],
-    settings: TrainingSettings,
-    num_tasks: int,
-    num_validation: int,
-) -> TrainingState:
-    """The state before the first epoch."""
-    weights, _ = eqx.partition(_stack(processes), _is_array)
-    optimiser = initial_state(weights, settings, num_tasks)
-    losses = np.zeros((len(processes), num_validation), np.float32)
-    best = Best(weights, losses, losses)
-    return TrainingState(weights, optimiser, best, [[] for _ in processes])
-
-
 def finish(
     processes: Sequence[AbstractProcess],
     state: TrainingState,
@@ -157,13 +109,13 @@ def finish(
     last, beyond chance: the lowest of many losses on a few tasks is mostly that. As one, the
     processes have many tasks between them, and the best weights are kept in any case.
     """
-    _, structure = eqx.partition(_stack(processes), _is_array)
+    _, structure = eqx.partition(stack(processes), is_array)
     weights, best = jax.device_get((state.weights, state.best))
     if settings.keep_best:
         better = np.ones(len(processes), bool) if as_one else is_better(best.losses, best.latest)
-        weights = _choose(better, weights, best.weights)
+        weights = choose(better, weights, best.weights)
     return [
-        Fitted(eqx.combine(_member(weights, i), structure), history)
+        Fitted(eqx.combine(member(weights, i), structure), history)
         for i, history in enumerate(state.histories)
     ]
 
@@ -195,14 +147,14 @@ def train_epochs(
     for process, *parts in zip(processes, training, validation, strict=True):
         for name, tasks in zip(("training", "validation"), parts, strict=True):
             _check_tasks(process, tasks, name)
-    _, structure = eqx.partition(_stack(processes), _is_array)
+    _, structure = eqx.partition(stack(processes), is_array)
     num_epochs, num_steps = settings.num_epochs(num_tasks), num_tasks // settings.batch_size
     judge = judge or _at(objective, 1.0)
-    loop = _Loop(structure, objective, settings.of_steps(), num_tasks if settings.decay else 0)
-    judging = _Loop(structure, judge, settings.of_validation())
+    loop = Loop(structure, objective, settings.of_steps(), num_tasks if settings.decay else 0)
+    judging = Loop(structure, judge, settings.of_validation())
     brief = num_steps * num_epochs * settings.batch_size < WORTH_OPTIMISING
-    run_steps, validate = compiled(_run_steps, brief=brief), compiled(_validate, brief=brief)
-    draw_order = compiled(_draw_order, brief=True)
+    train, check = compiled(run_steps, brief=brief), compiled(validate, brief=brief)
+    draw = compiled(draw_order, brief=True)
 
     if state is None:
         state = begin(processes, settings, num_tasks, len(validation[0]))
@@ -217,21 +169,21 @@ def train_epochs(
     beside = _Halves(as_one and len(processes) % 2 == 0)
     for epoch in range(state.epoch + 1, num_epochs + 1):
         weights, optimiser = state.weights, state.optimiser
-        order, task_keys = jax.device_get(draw_order(key_data, np.array(epoch), num_tasks))
+        order, task_keys = jax.device_get(draw(key_data, np.array(epoch), num_tasks))
         terms, rngs = [], generators(epoch)
         present = loop._replace(objective=_at(objective, (epoch - 1) / num_epochs))
         for start, stop in _chunks(num_steps, max(1, TASKS_AT_ONCE // settings.batch_size)):
             now = np.s_[:, start * settings.batch_size : stop * settings.batch_size]
             tasks = _take(training, order[now], settings, rngs)
             weights, optimiser, some_terms = beside(
-                run_steps, present, (weights, optimiser, tasks, task_keys[now])
+                train, present, (weights, optimiser, tasks, task_keys[now])
             )
             terms.append(jax.device_get(some_terms))
         steps = jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), *terms)
         found = {f"train_{name}": values.mean(axis=1) for name, values in steps.items()}
         losses = None
         if settings.validates(epoch, num_epochs):
-            validated = jax.device_get(beside(validate, judging, (weights, held_out, key_data)))
+            validated = jax.device_get(beside(check, judging, (weights, held_out, key_data)))
             losses = validated.pop("losses")
             found |= {f"validation_{name}": values for name, values in validated.items()}
         _check_finite(epoch, steps["loss"], found.get("validation_loss"))
@@ -243,7 +195,7 @@ def train_epochs(
         if losses is not None:
             improved = np.array([row["epoch"] == epoch for row in best_epochs(histories, as_one)])
             now = jax.device_get((weights, losses))
-            best = Best(*_choose(improved, jax.device_get(best[:2]), now), latest=losses)
+            best = Best(*choose(improved, jax.device_get(best[:2]), now), latest=losses)
         state = TrainingState(weights, optimiser, best, histories)
         yield state
 
@@ -258,7 +210,7 @@ class _Halves:
     def __init__(self, divided: bool):
         self.divided, self.ready = divided, set()
 
-    def __call__(self, run: Callable, loop: "_Loop", arguments: tuple):
+    def __call__(self, run: Callable, loop: Loop, arguments: tuple):
         if not self.divided:
             return run(loop, *arguments)
         half = len(jax.tree.leaves(arguments)[0]) // 2
@@ -278,35 +230,6 @@ def _at(objective: AbstractObjective | Callable, share: float) -> AbstractObject
     return objective.at(share) if isinstance(objective, AbstractObjective) else objective
 
 
-def is_better(
-    losses: Float[np.ndarray, "process task"], latest: Float[np.ndarray, "process task"]
-) -> Bool[np.ndarray, " process"]:
-    """Whether losses are lower than the latest ones beyond chance: Student's test, in pairs."""
-    number = losses.shape[1]
-    if number < 2:
-        return np.zeros(len(losses), bool)
-    from scipy.special import stdtrit  # a fifth of a second, at the end of training alone
-
-    gains = latest.astype(float) - losses
-    limit = stdtrit(number - 1, 1 - SIGNIFICANCE)
-    return gains.mean(axis=1) > limit * gains.std(axis=1, ddof=1) / math.sqrt(number)
-
-
-def is_stale(histories: list[list[EpochRow]], *, patience: int) -> bool:
-    """Whether so many validations have brought nothing better, for all processes as one."""
-    validated = [row["epoch"] for row in histories[0] if "validation_loss" in row]
-    best = best_epochs(histories, as_one=True)[0]["epoch"]
-    return len([epoch for epoch in validated if epoch > best]) >= patience
-
-
-def best_epochs(histories: list[list[EpochRow]], as_one: bool = False) -> list[EpochRow]:
-    """Of each process the epoch with its lowest validation loss, or that of all together."""
-    validated = [[row for row in history if "validation_loss" in row] for history in histories]
-    losses = np.array([[row["validation_loss"] for row in rows] for rows in validated])
-    losses = np.broadcast_to(losses.mean(axis=0), losses.shape) if as_one else losses
-    return [rows[i] for rows, i in zip(validated, losses.argmin(axis=1).tolist(), strict=True)]
-
-
 def _take(
     parts: Sequence[Tasks],
     chosen: Sequence[np.ndarray] | np.ndarray,
@@ -317,18 +240,11 @@ def _take(
     ragged = [part for part in parts if isinstance(part, RaggedTasks)]
     longest = max((int(part.lengths.max()) for part in ragged), default=0)
     length = min(longest, max(LONGEST, 2 * settings.largest_set))
-    return _stack(
+    return stack(
         [
             part.take(i, length=length, rng=rng) if isinstance(part, RaggedTasks) else part[i]
             for part, i, rng in zip(parts, chosen, rngs, strict=True)
         ]
-    )
-
-
-def _choose(which: np.ndarray, old, new):
-    """Of stacked trees, the members of `new` that are chosen, and the others of `old`."""
-    return jax.tree.map(
-        lambda a, b: np.where(which.reshape(-1, *[1] * (b.ndim - 1)), b, a), old, new
     )
 
 
@@ -345,22 +261,6 @@ def _check_finite(epoch: int, losses: np.ndarray, validation_losses: np.ndarray 
         f"the loss stopped being a number {where} (the weights diverged, or what they "
         "describe could not be solved): lower learning_rate, or rescale the data."
     )
-
-
-def _stack(trees: Sequence):
-    """One tree whose arrays have a new first axis, over the trees."""
-    # NumPy, here and in `_member`: jax.numpy would compile something for every shape.
-    return jax.tree.map(
-        lambda *leaves: np.stack(leaves) if _is_array(leaves[0]) else leaves[0], *trees
-    )
-
-
-def _is_array(leaf) -> bool:
-    return isinstance(leaf, jax.Array | np.ndarray)
-
-
-def _member(stacked, i: int):
-    return jax.device_put(jax.tree.map(lambda leaf: leaf[i], stacked))
 
 
 def _check_tasks(process: AbstractProcess, tasks: Tasks, part: str) -> None:
@@ -397,111 +297,3 @@ def _chunks(total: int, largest: int) -> Iterator[tuple[int, int]]:
     length = math.ceil(total / math.ceil(total / largest))
     for start in range(0, total, length):
         yield start, min(start + length, total)
-
-
-def _mapped(function: Callable) -> Callable:
-    """`jax.vmap`, but an axis of length one is taken off: much less is then traced and compiled."""
-
-    def call(*arguments):
-        if {leaf.shape[0] for leaf in jax.tree.leaves(arguments)} != {1}:
-            return jax.vmap(function)(*arguments)
-        result = function(*jax.tree.map(lambda leaf: leaf[0], arguments))
-        return jax.tree.map(lambda leaf: leaf[None], result)
-
-    return call
-
-
-class _Loop(NamedTuple):
-    """What is compiled into the loop."""
-
-    structure: AbstractProcess
-    objective: AbstractObjective | Callable
-    settings: TrainingSettings
-    """No more of them than it depends on."""
-    num_tasks: int = 0
-    """For a learning rate that falls, how many there are."""
-
-    def split(self, tasks: Task, keys):
-        """Of each task what its loss needs: a random split, privileged values and a key."""
-        settings = self.settings
-
-        def one(task: Task, key):
-            split_key, objective_key = jax.random.split(key)
-            split = split_randomly(
-                task.observations,
-                context_sizes=settings.context_sizes,
-                target_sizes=settings.target_sizes,
-                contexts=settings.contexts,
-                key=split_key,
-            )
-            return split.with_room(settings.largest_set), task.privileged, objective_key
-
-        return jax.vmap(one)(tasks, keys)
-
-    def losses(self, weights, parts) -> dict[str, Array]:
-        """The loss of each task and its terms."""
-        process = eqx.combine(weights, self.structure)
-        process = process.in_training()
-        losses, terms = _mapped(lambda s, p, k: self.objective(process, s, p, key=k))(*parts)
-        return terms | {"loss": losses}
-
-
-def _draw_order(key_data, epoch, num_tasks: int):
-    """The order of the tasks in this epoch, and a key for each, of each process."""
-
-    def one(key_data):
-        training_key, _ = jax.random.split(jax.random.wrap_key_data(key_data))
-        order_key, steps_key = jax.random.split(jax.random.fold_in(training_key, epoch))
-        keys = jax.random.split(steps_key, num_tasks)
-        return jax.random.permutation(order_key, num_tasks), jax.random.key_data(keys)
-
-    return jax.vmap(one)(key_data)
-
-
-def _run_steps(loop: _Loop, weights, state, tasks: Task, key_data):
-    """One step for each batch of the tasks, in their order; the terms of every step."""
-    optimiser = make_optimiser(loop.settings, loop.num_tasks)
-    batch_size = loop.settings.batch_size
-
-    def run(weights, state, tasks, key_data):
-        # All splits before the steps: at once they take less time than one in every step.
-        parts = loop.split(tasks, jax.random.wrap_key_data(key_data))
-        batches = jax.tree.map(
-            lambda leaf: leaf.reshape(len(leaf) // batch_size, batch_size, *leaf.shape[1:]), parts
-        )
-
-        def loss(weights, batch):
-            terms = jax.tree.map(jnp.mean, loop.losses(weights, batch))
-            return terms["loss"], terms
-
-        def step(carry, batch):
-            weights, state = carry
-            gradient, terms = jax.grad(loss, has_aux=True)(weights, batch)
-            updates, state = optimiser.update(gradient, state, weights)
-            return (optax.apply_updates(weights, updates), state), terms
-
-        (weights, state), terms = jax.lax.scan(step, (weights, state), batches)
-        return weights, state, terms
-
-    return _mapped(run)(weights, state, tasks, key_data)
-
-
-def _validate(loop: _Loop, weights, tasks: Task, key_data):
-    """The terms on the validation tasks, with splits and samples that are the same every time; and
-    the loss of each task."""
-
-    def one(weights, tasks, key_data):
-        _, key = jax.random.split(jax.random.wrap_key_data(key_data))
-        draws = loop.settings.validation_draws
-        keys = jax.random.split(key, draws * len(tasks)).reshape(draws, len(tasks))
-
-        def draw(keys):
-            return loop.losses(weights, loop.split(tasks, keys))
-
-        # One draw after another: all at once would take as much memory for each.
-        terms = (
-            jax.lax.map(draw, keys) if draws > 1 else jax.tree.map(lambda x: x[None], draw(keys[0]))
-        )
-        return jax.tree.map(jnp.mean, terms) | {"losses": terms["loss"].mean(axis=0)}
-
-    return _mapped(one)(weights, tasks, key_data)
