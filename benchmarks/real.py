@@ -3,7 +3,8 @@
 `benchmarks/data` has the tables. Of each, three times, three tenths of the series are kept apart;
 a default forecaster is trained on the others and forecasts these, from their first third and from
 a third of their points at random. Beside it stand plain guesses from the same series. Every
-division that is done is a line of `real.jsonl`: stopped, it goes on from there.
+division that is done is a line of `real.jsonl`: stopped, it goes on from there. To measure all of
+them anew, take that file away.
 """
 
 import json
@@ -133,6 +134,7 @@ def run(name: str, split: int) -> None:
         "series": len(table),
         "trained_on": len(training),
         "seconds": time.perf_counter() - started,
+        "lupi": lupi.__version__,
         "weights": forecaster.provenance["weights"],
     }
     row |= {context: _judge(forecaster, test, context) for context in CONTEXTS}
