@@ -17,7 +17,7 @@ from lupi._machinery.environment import worker_environment
 from lupi._machinery.module_arrays import arrays_of
 from lupi.data import Observations, Task, generate_tasks
 from lupi.distributions import NormalMixture, Uniform
-from lupi.evaluation import score
+from lupi.evaluation import draw_contexts, judge_recovered, score
 from lupi.experiments import EXPERIMENTS, Simulation, best_settings
 from lupi.experiments.results import RunFolder
 from lupi.experiments.systems import make_data
@@ -35,6 +35,10 @@ FOLDERS = {
 }
 """Of the models, by the noise that they were trained with."""
 SIZES = tuple(range(1, 21))
+JUDGED = (
+    *("mse", "crps", "coverage_90", "coverage_50", "calibration_error"),
+    *("recovered_error", "recovered_coverage_90"),
+)
 NUM_SYSTEMS, NUM_TIMES, NUM_SAMPLES, SEEDS = 200, 100, 64, 5
 KEY = jax.random.key(7)
 
@@ -62,6 +66,7 @@ def find(experiment: str, seed: int) -> dict:
             name: np.asarray(values).tolist()
             for name, values in arrays_of(predictor.family.trust, "").items()
         },
+        "judged": _judged(predictor, data.test, seed),
         "by_size": _by_size(predictor, test),
         "value": _value(predictor, experiment, test),
         "caught": _caught(predictor, experiment, test),
@@ -70,6 +75,7 @@ def find(experiment: str, seed: int) -> dict:
     if FOLDERS[0.1].exists():
         predictor, data = predictor_and_data(experiment, seed, noise=0.1)
         noisy = data.test[:NUM_SYSTEMS]
+        row["judged_with_noise"] = _judged(predictor, data.test, seed)
         row["looking_with_noise"] = _looking(predictor, noisy, test.observations.ys)
     return row
 
@@ -84,6 +90,19 @@ def predictor_and_data(experiment: str, seed: int, noise: float = 0.0):
     process = load_process(RunFolder(FOLDERS[noise], experiment, "lupi", seed).model_file)
     family = prepare(process, model.inference, data.training, data.validation, key=keys[4])
     return InferringPredictor(process, model.inference, family), data
+
+
+def _judged(predictor, test: Task, seed: int) -> dict[str, float]:
+    """As `lupi reproduce` judges it: all test systems, from the contexts of its seed."""
+    settings = best_settings().experiments["stiffness"].evaluation  # the same for all
+    _, contexts_key, _, _, key = jax.random.split(jax.random.key(seed), 5)
+    seen = test.observations
+    contexts = draw_contexts(seen, settings.context_sizes, key=contexts_key)
+    prediction = predict_many(
+        predictor, contexts, seen.ts, num_samples=settings.num_samples, keys=key
+    )
+    found = score(prediction, seen.ys).overall() | judge_recovered(prediction.findings, test)
+    return {name: found[name].mean for name in JUDGED}
 
 
 def _contexts(test: Task, size: int, seed: int = 0) -> Observations:

@@ -39,6 +39,14 @@ def test_there_is_one_point_between_any_two_and_elsewhere_in_each_series():
     assert np.abs(ts[0] - ts[1]).min() > 0
 
 
+def test_points_between_may_take_the_place_of_those_that_were_there():
+    both = filled(series()).observations
+    between = with_points_between(series(), rng=np.random.default_rng(1), instead=True).observations
+    np.testing.assert_array_equal(between.ts, both.ts)
+    assert not between.mask[:, :51].any()
+    np.testing.assert_array_equal(between.mask[:, 51:], both.mask[:, 51:])
+
+
 def test_points_that_were_there_stay_as_they_are():
     before, after = series(), filled(series())
     np.testing.assert_array_equal(after.observations.ys[:, :51], before.observations.ys)

@@ -13,8 +13,9 @@ EXACT = 1e-3
 in the root mean square. Between two points a polynomial is ten times as exact as across one."""
 
 
-def with_points_between(tasks: Task, *, rng: np.random.Generator) -> Task:
-    """The same tasks; where their series are smooth, with one more point between any two.
+def with_points_between(tasks: Task, *, rng: np.random.Generator, instead: bool = False) -> Task:
+    """The same tasks; where their series are smooth, with one more point between any two, or with
+    these `instead` of their own.
 
     Series that share their times seem to tell nothing of what lies between. Noise-free ones do:
     there a polynomial through the neighbours is more exact than a network. A series is smooth if
@@ -37,6 +38,8 @@ def with_points_between(tasks: Task, *, rng: np.random.Generator) -> Task:
         new = np.s_[i, length : length + len(points) - 1]
         ts[new] = rng.uniform(times[:-1], times[1:])
         ys[new], mask[new] = values_between(times, values, ts[new].astype(float)), True
+        if instead:
+            mask[i, :length] = False
     if not mask[:, length:].any():
         return tasks
     return Task(Observations(ts, ys, mask, gaps, seen.inputs), tasks.privileged)
