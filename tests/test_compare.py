@@ -58,6 +58,17 @@ def test_a_model_that_fails_is_reported_and_the_others_go_on_and_the_same_comman
     assert "| mean trajectory |" in (tmp_path / "out" / "comparison.md").read_text()
 
 
+def test_other_rivals_and_another_experiment_are_added_to_what_a_folder_has(capsys, tmp_path):
+    compare("--models", "mean,last-value", "--experiments", "drug", "--out", "out")
+    compare("--models", "nearest", "--experiments", "stiffness", "--out", "out")
+    results = read_results(tmp_path / "out")
+    found = {(record.experiment, record.model) for record in results.records}
+    assert found == {("drug", "mean"), ("drug", "last-value"), ("stiffness", "nearest")}
+    report = (tmp_path / "out" / "comparison.md").read_text()
+    assert "last value" in report
+    assert "nearest series" in report
+
+
 def test_on_a_table_the_answer_says_which_model_to_use(capsys):
     main(["simulate", "stiffness", "--out", "runs.csv", "--series", "24", "--points", "12"])
     compare("runs.csv", *COLUMNS, "--models", "cnp,mean,last-value")

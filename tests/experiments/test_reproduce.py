@@ -187,6 +187,20 @@ def test_a_smaller_selection_loses_nothing(copy):
     assert len(read_results(copy).records) == 16
 
 
+def test_settings_of_fewer_models_and_experiments_lose_nothing(copy):
+    before = metrics_of(copy)
+    fewer = {
+        "experiments": {"stiffness": QUICK.experiments["stiffness"]},
+        "models": {"nopi": QUICK.models["nopi"]},
+    }
+    settings = QUICK.model_copy(update=fewer)
+    reproduce(settings, copy, experiments=("stiffness",), models=("nopi",), seeds=1, workers=1)
+    assert metrics_of(copy) == before
+    kept = read_results(copy).settings
+    assert set(EXPERIMENTS) <= set(kept["experiments"])
+    assert kept["models"]["lupi"]["process"]["hidden_size"] == 16
+
+
 def test_another_folders_results_are_refused_and_kept(copy):
     before = (copy / "results.json").read_bytes()
     with pytest.raises(UserError, match="epochs 3 instead of 2 for stiffness"):

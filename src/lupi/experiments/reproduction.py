@@ -30,7 +30,7 @@ from lupi.experiments.results import Results, RunFolder, failures, finished_fold
 from lupi.experiments.running import run, seeds_beside
 from lupi.experiments.settings import ReproductionSettings, RunSettings
 from lupi.experiments.systems import check_number
-from lupi.registry import ModelSettings
+from lupi.registry import MODELS, ModelSettings
 from lupi.rivals import RIVALS
 
 POLL_SECONDS = 0.5
@@ -206,22 +206,39 @@ def _arguments(
 
 
 def collect(settings: ReproductionSettings, out: Path) -> Results:
-    """Gather all finished runs of a folder into `results.json`, and what is known of others."""
-    names = [*settings.models, *settings.rivals]
-    folders = finished_folders(out, settings.experiments, names)
+    """Gather all finished runs of a folder into `results.json`, and what is known of others.
+
+    Also those of models and experiments of earlier calls, which the settings do not name.
+    """
+    whole = _with_earlier(settings, out)
+    experiments, names = whole["experiments"], [*whole["models"], *whole["rivals"]]
+    folders = finished_folders(out, experiments, names)
     finished = [run for folder in folders if (run := folder.finished()) is not None]
     records = [record for run in finished for record in run.records]
     # All models of one seed have the same data and so the same floor.
     floors = list({(run.floor.experiment, run.floor.seed): run.floor for run in finished}.values())
     results = Results(
-        settings=settings.model_dump(mode="json"),
+        settings=whole,
         records=records,
         floors=floors,
         claims=judge_claims(records, floors),
-        failures=failures(out, settings.experiments, names),
+        failures=failures(out, experiments, names),
     )
     write_atomically(out / "results.json", results.to_json())
     return results
+
+
+def _with_earlier(settings: ReproductionSettings, out: Path) -> dict[str, Any]:
+    """The settings, and those that the folder keeps of earlier calls, ready to be JSON."""
+    whole, path = settings.model_dump(mode="json"), out / "settings.json"
+    if path.exists():
+        kept = json.loads(path.read_bytes())
+        # What another program had put into the registry has no label here.
+        models = {k: one for k, one in kept["models"].items() if k.split(":")[0] in MODELS}
+        whole |= {"experiments": whole["experiments"] | kept["experiments"]}
+        whole |= {"models": whole["models"] | models}
+    run = [name for name in RIVALS if any(out.glob(f"runs/*/{name}"))]
+    return whole | {"rivals": list(dict.fromkeys([*settings.rivals, *run]))}
 
 
 def _run_in_processes(calls: list[_Arguments], workers: int, report, keep_going: bool) -> None:

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from lupi._machinery.files import write_atomically
 from lupi.experiments.experiment import Experiment
+from lupi.experiments.paper import BUILT_IN
 from lupi.experiments.results import Results, finished_folders, read_results
 from lupi.metrics import Estimate
 from lupi.report.answer import answers
@@ -34,8 +35,11 @@ class Compared(NamedTuple):
 
 
 def write_comparison(out: Path, experiments: Mapping[str, Experiment]) -> list[Compared]:
-    """Write `comparison.md`, `figures/` and `report.html` from the results saved in `out`."""
-    results = read_results(out)
+    """Write `comparison.md`, `figures/` and `report.html` from the results saved in `out`.
+
+    Beside the experiments given, of all built-in ones that the folder has.
+    """
+    results, experiments = read_results(out), BUILT_IN | dict(experiments)
     compared = compare_results(results, experiments)
     names = [*results.settings["models"], *results.settings["rivals"]]
     folders = finished_folders(out, experiments, names)
