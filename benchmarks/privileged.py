@@ -93,7 +93,7 @@ def settings() -> ReproductionSettings:
             training=training.model_copy(update={"epochs": epochs, "validations": 1}),
             evaluation=EvaluationSettings(num_systems=200, num_samples=64),
         )
-    return ReproductionSettings(experiments=runs, models=best.models)
+    return ReproductionSettings(preset=best.preset, experiments=runs, models=best.models)
 
 
 def row_of(cell: str) -> dict:

@@ -208,6 +208,11 @@ def test_another_folders_results_are_refused_and_kept(copy):
     assert (copy / "results.json").read_bytes() == before
 
 
+def test_results_of_another_preset_are_refused(copy):
+    with pytest.raises(UserError, match="the preset best instead of paper"):
+        reproduce(QUICK.model_copy(update={"preset": "best"}), copy, workers=1)
+
+
 def test_a_folder_with_other_files_is_refused(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(UserError, match="is not empty and holds no results"):

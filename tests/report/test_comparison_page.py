@@ -1,12 +1,24 @@
 """What a comparison says, from records whose answer is known."""
 
+import re
+
 import numpy as np
 import pytest
 from rich.console import Console
 from scipy import stats
 
-from lupi.experiments import EXPERIMENTS, Record, Results
+import lupi
+from lupi.cli import app
+from lupi.experiments import (
+    EXPERIMENTS,
+    Experiment,
+    Record,
+    Results,
+    all_contestants,
+    comparison_settings,
+)
 from lupi.experiments.results import Failure, Metric
+from lupi.forecasting import ForecasterSettings, forecaster_settings
 from lupi.report.answer import answers
 from lupi.report.comparison import compare_results, to_markdown, to_terminal
 from lupi.report.standings import Ratio, helps, standings
@@ -37,7 +49,7 @@ def records(model: str, values, mode: str = "test", **more) -> list[Record]:
 
 def results(*groups: list[Record], failures=()) -> Results:
     return Results(
-        settings={"models": {}, "rivals": [], "version": "0"},
+        settings={"models": {}, "rivals": [], "version": "0", "preset": "best"},
         records=[record for group in groups for record in group],
         floors=[],
         claims=[],
@@ -116,6 +128,42 @@ def test_the_answer_names_the_model_and_says_that_privileged_values_help():
     assert "4 of 4 seeds in favour" in help_
     assert "it is what the values say that helps" in help_
     assert few.startswith("4 seeds are few")
+
+
+TRAIN = ["train", "runs.csv", "--time", "t", "--observed", "x", "--out", "x.lupi"]
+
+
+def recommended(name: str, preset: str, mode: str) -> ForecasterSettings:
+    """What is trained by the command that an answer names."""
+    found = results(records(name, [0.3, 0.3]), records(name, [0.1, 0.2], mode))
+    found.settings["preset"] = preset
+    command = re.search("`lupi train (.*?)`", answers(found, "stiffness", "")[0])
+    assert command is not None
+    _, bound, _ = app.parse_args([*TRAIN, *command[1].split()], print_error=False)
+    given = {k: v for k, v in bound.arguments.items() if k in ("model", "preset")}
+    settings = bound.arguments.get("settings")
+    return forecaster_settings(**given | (settings.as_dictionary() if settings else {}))
+
+
+def test_the_command_in_the_answer_trains_the_model_that_was_compared():
+    number = np.arange(40)
+    rows = {"run": number % 10, "t": number, "x": number, "k": number % 10}
+    table = lupi.read_series(rows, series="run", time="t", observed="x", privileged="k")
+    experiments = {"runs": Experiment.of_table(table)}
+    for name, preset in [
+        ("lupi", "best"),
+        ("nopi", "paper"),
+        ("np-lupi:way=head", "best"),
+        ("lupi:width=4", "best"),
+        ("lupi:width=4:way=dropout", "paper"),
+        ("latent-ode:objective=npml", "best"),
+    ]:
+        compared = comparison_settings(all_contestants([name]), experiments, preset=preset)
+        for mode, inference in [("test", "amortised"), ("test refined", "refined")]:
+            found = recommended(name, preset, mode)
+            for part in ("process", "objective", "uses_privileged"):
+                assert getattr(found, part) == getattr(compared.models[name], part), name
+            assert found.model_dump()["inference"]["kind"] == inference, name
 
 
 def test_where_wrong_values_help_as_much_the_answer_says_it():

@@ -74,6 +74,9 @@ class SettingOptions:
         How it is trained.
     process
         What the model is like, such as --process.hidden-size 64; `lupi models lupi` lists all.
+    objective
+        What training makes small: elbo, npml, importance or renyi (docs/models.md). Default: the
+        model's, or the preset's in the place of the paper's.
     inference
         How a forecast finds out which system it is: refined, by asking the trained model which one
         explains the observations, or amortised, by one pass of its encoder. Default: the preset's.
@@ -93,6 +96,7 @@ class SettingOptions:
 
     train: TrainOptions | None = None
     process: dict[str, str] | None = None
+    objective: str | None = None
     inference: str | None = None
     members: Whole | None = None
     blend: bool | None = None
@@ -106,10 +110,8 @@ class SettingOptions:
             given["train"] = {k: v for k, v in vars(self.train).items() if v is not None}
         if self.process is not None:
             given["process"] = {k.replace("-", "_"): v for k, v in self.process.items()}
-        for name in ("inference", "members", "blend", "validation_share", "find_positive"):
-            if getattr(self, name) is not None:
-                given[name] = getattr(self, name)
-        return given
+        others = {k: v for k, v in vars(self).items() if k not in ("train", "process")}
+        return given | {name: value for name, value in others.items() if value is not None}
 
 
 def train(

@@ -129,6 +129,7 @@ def comparison_settings(
         }
     wanted = steps or (QUICK_STEPS if quick else STEPS if preset == "best" else None)
     return ReproductionSettings(
+        preset=whole.preset,
         experiments={name: _run_settings(run, wanted, quick) for name, run in runs.items()},
         models={
             one.name: _encoder_alone(one.settings(whole.models))

@@ -77,12 +77,23 @@ class Contestant(NamedTuple):
             return line.summary
         return f"{line.summary}; privileged values {describe_control(self.privileged)}"
 
+    @property
+    def _process(self) -> dict[str, Any]:
+        """What is changed of the settings of its process."""
+        named = {"hidden_size": self.width, "privileged_way": self.way}
+        return {name: value for name, value in named.items() if value is not None}
+
+    @property
+    def options(self) -> str:
+        """Those of `lupi train` that ask for such a model."""
+        given = {f"process.{name.replace('_', '-')}": one for name, one in self._process.items()}
+        given |= {} if self.objective is None else {"objective": self.objective}
+        return " ".join(f"--{name} {one}" for name, one in ({"model": self.base} | given).items())
+
     def settings(self, models: Mapping[str, ModelSettings]) -> ModelSettings:
         """What it is made of, given what models without a change are made of."""
         model = models[self.base]
-        sizes = {} if self.width is None else {"hidden_size": self.width}
-        ways = {} if self.way is None else {"privileged_way": self.way}
-        changed: dict[str, Any] = {"process": model.process.model_copy(update=sizes | ways)}
+        changed: dict[str, Any] = {"process": model.process.model_copy(update=self._process)}
         if self.objective is not None:
             changed["objective"] = OBJECTIVES[self.objective]()
         return model.model_copy(update=changed)

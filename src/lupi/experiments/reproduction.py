@@ -333,6 +333,8 @@ def _difference(found: dict[str, Any], ours: dict[str, Any]) -> str | None:
     """The first setting that the folder has otherwise, in words."""
     if found["version"] != ours["version"]:
         return f"lupi {ours['version']} instead of {found['version']}"
+    if found.get("preset", ours["preset"]) != ours["preset"]:
+        return f"the preset {ours['preset']} instead of {found['preset']}"
     for kind in ("experiments", "models"):
         for name in (name for name in ours[kind] if name in found[kind]):
             for setting, (old, new) in _changes(found[kind][name], ours[kind][name]):

@@ -75,6 +75,8 @@ class ReproductionSettings(BaseModel):
 
     version: str = __version__
     """Of lupi: another version may give other numbers."""
+    preset: str = "paper"
+    """What models and training began with."""
     experiments: dict[str, RunSettings]
     models: dict[str, ModelSettings] = Field(default_factory=lambda: _models())
     """Every model of the registry, whether it is run or not; or those of a comparison."""
@@ -129,6 +131,7 @@ def best_settings(*, epochs: int | None = None, noise: float = 0.0) -> Reproduct
     )
     changes = {"objective": BEST.objective, "inference": BEST.inference}
     return ReproductionSettings(
+        preset="best",
         experiments=dict.fromkeys(EXPERIMENTS, run),
         models=_models(changes, **BEST.process | {"marks_gaps": False}),
     )
@@ -209,7 +212,7 @@ def best_table_settings(experiments: Mapping[str, Experiment]) -> ReproductionSe
     """The same, with models and training as those of a network of a `Forecaster`."""
     whole = table_settings(experiments, training=BEST.train)
     changes = {"objective": BEST.objective, "inference": BEST.inference}
-    return whole.model_copy(update={"models": _models(changes, **BEST.process)})
+    return whole.model_copy(update={"preset": "best", "models": _models(changes, **BEST.process)})
 
 
 def _at_most(largest: int, sizes: Sizes) -> Sizes:

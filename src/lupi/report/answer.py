@@ -15,7 +15,7 @@ def answers(results: Results, experiment: str, privileged: str) -> list[str]:
     order = standings(results, experiment)
     if not order:
         return ["Nothing was finished, so nothing can be said."]
-    sentences = [_which(order)]
+    sentences = [_which(order, results.settings["preset"])]
     if privileged:
         sentences.append(_do_they_help(helps(results, experiment), privileged))
     seeds = len({r.seed for r in results.records if r.experiment == experiment})
@@ -31,14 +31,14 @@ def _number(seeds: int) -> str:
     return "One seed is" if seeds == 1 else f"{seeds} seeds are"
 
 
-def _which(order: Sequence[Standing]) -> str:
+def _which(order: Sequence[Standing], preset: str) -> str:
     able = [one for one in order if one.competes]
     if not able:
         return "None of these is a model that could be used on new systems."
     best, *rest = able
     others = [one for one in rest if one.who != best.who]
     open_ = [one.label for one in others if one.behind.sign == 0]
-    text = f"Use {_named(best)}: its error (CRPS) is the lowest."
+    text = f"Use {_named(best, preset)}: its error (CRPS) is the lowest."
     if others and others[0].behind.sign > 0:
         text += f" The next, {others[0].label}, has {_more(others[0].behind)}."
     if open_:
@@ -50,11 +50,16 @@ def _which(order: Sequence[Standing]) -> str:
     return text
 
 
-def _named(one: Standing) -> str:
+def _named(one: Standing, preset: str) -> str:
     if one.who.is_rival:
         return f"{one.label} ({one.who.base}), which is no network"
-    how = "" if one.end == REFINED else " --inference amortised"
-    return f"{one.label} (`lupi train --model {one.who.base}{how}`)"
+    options = [one.who.options]
+    # The paper's preset has the encoder alone, the other one the search.
+    if preset == "paper":
+        options += ["--preset paper"] + ["--inference refined"] * (one.end == REFINED)
+    elif one.end != REFINED:
+        options.append("--inference amortised")
+    return f"{one.label} (`lupi train {' '.join(options)}`)"
 
 
 def _more(ratio: Ratio) -> str:
