@@ -41,13 +41,22 @@ def test_a_control_has_the_label_of_its_model_and_its_colour_paler():
     assert "shuffled between systems" in control.summary
 
 
+@pytest.mark.parametrize("preset", ["best", "paper"])
+def test_the_bound_by_its_name_is_that_of_the_preset(preset):
+    chosen = all_contestants(["nopi", "lupi:objective=elbo", "nopi-npml:objective=elbo"])
+    models = comparison_settings(chosen, preset=preset).models.values()
+    assert len({model.objective for model in models}) == 1
+
+
 def test_what_values_are_worth_is_told_beside_the_same_objective_and_the_same_controls():
     names = ["lupi:objective=renyi", "nopi", "nopi-renyi", "lupi:shuffled", "np", "nopi:width=4"]
     names += ["lupi:objective=renyi:shuffled", "lupi:width=4", "lupi-renyi", "mean"]
     others = all_contestants(names)
+    asked = ("lupi:objective=renyi", "lupi-renyi", "lupi:width=4", "np-lupi:way=head")
+    settings = comparison_settings(all_contestants([*names, *asked])).model_dump(mode="json")
     told = {
-        name: [one.name for one in _told_less(contestant(name), others)]
-        for name in ("lupi:objective=renyi", "lupi-renyi", "lupi:width=4", "np-lupi:way=head")
+        name: [one.name for one in _told_less(contestant(name), others, settings["models"])]
+        for name in asked
     }
     assert told == {
         "lupi:objective=renyi": ["nopi-renyi", "lupi:objective=renyi:shuffled"],

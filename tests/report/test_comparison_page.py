@@ -48,9 +48,11 @@ def records(model: str, values, mode: str = "test", **more) -> list[Record]:
 
 
 def results(*groups: list[Record], failures=()) -> Results:
+    together = [record for group in groups for record in group]
+    chosen = all_contestants(record.model for record in together)
     return Results(
-        settings={"models": {}, "rivals": [], "version": "0", "preset": "best"},
-        records=[record for group in groups for record in group],
+        settings=comparison_settings(chosen).model_dump(mode="json"),
+        records=together,
         floors=[],
         claims=[],
         failures=list(failures),
@@ -120,6 +122,12 @@ def test_true_values_are_held_against_none_and_against_controls():
     ]
 
 
+def test_another_objective_is_no_effect_of_privileged_values():
+    found = results(records("lupi", LUPI), records("nopi", NOPI))
+    found.settings["models"]["nopi"]["objective"]["kl_weight"] = 1.0
+    assert helps(found, "stiffness") == []
+
+
 def test_the_answer_names_the_model_and_says_that_privileged_values_help():
     which, help_, few = answers(FOUND, "stiffness", "stiffness k")
     assert which.startswith("Use LUPI + search (`lupi train --model lupi`)")
@@ -157,6 +165,7 @@ def test_the_command_in_the_answer_trains_the_model_that_was_compared():
         ("lupi:width=4", "best"),
         ("lupi:width=4:way=dropout", "paper"),
         ("latent-ode:objective=npml", "best"),
+        ("nopi-npml:objective=elbo", "best"),
     ]:
         compared = comparison_settings(all_contestants([name]), experiments, preset=preset)
         for mode, inference in [("test", "amortised"), ("test refined", "refined")]:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, get_args
 from lupi.errors import UserError, check_name
 from lupi.experiments.controls import WORDS, Control, describe_control
 from lupi.models import Way
+from lupi.objectives import Elbo
 from lupi.registry import MODELS, OBJECTIVES, ModelSettings
 from lupi.rivals import RIVALS
 
@@ -95,7 +96,10 @@ class Contestant(NamedTuple):
         model = models[self.base]
         changed: dict[str, Any] = {"process": model.process.model_copy(update=self._process)}
         if self.objective is not None:
-            changed["objective"] = OBJECTIVES[self.objective]()
+            kind = OBJECTIVES[self.objective]
+            # The bound is the one that these models have: that of their preset.
+            alike = (one.objective for one in models.values() if isinstance(one.objective, Elbo))
+            changed["objective"] = next(alike, Elbo()) if kind is Elbo else kind()
         return model.model_copy(update=changed)
 
 

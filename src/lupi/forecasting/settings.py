@@ -95,7 +95,8 @@ def forecaster_settings(
 
     A dictionary changes what it names; whole settings take the place of the preset's. `others` are
     `objective`, `inference`, `uses_privileged`, `members`, `blend`, `validation_share`,
-    `find_positive` and `sizes_follow_data`, which holds unless sizes are given.
+    `find_positive` and `sizes_follow_data`, which holds unless sizes are given. The objective
+    `"elbo"`, by its name alone, is the preset's bound.
     """
     check_name("preset", preset, PRESETS)
     for name, given in (("process", process), ("train", train)):
@@ -116,6 +117,8 @@ def forecaster_settings(
     shared |= {"inference": chosen.inference}
     if entry.objective == Elbo():
         shared |= {"objective": chosen.objective}
+    if others.get("objective") == "elbo":
+        others["objective"] = chosen.objective
     shared |= {"members": chosen.members, "blend": chosen.blend}
     # A single network is taken as it is, and so are its columns.
     shared |= {"find_positive": bool(others.get("blend", chosen.blend))}

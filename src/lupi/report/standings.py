@@ -9,7 +9,6 @@ from lupi.experiments.contestants import Contestant, contestant
 from lupi.experiments.modes import REFINED
 from lupi.experiments.results import Record, Results
 from lupi.metrics import Estimate, Interval, estimate, interval
-from lupi.registry import MODELS, ModelSettings
 from lupi.rivals import RIVALS
 
 SCORE = "crps"
@@ -179,13 +178,13 @@ class Help(NamedTuple):
 def helps(results: Results, experiment: str) -> list[Help]:
     """Of each model that learnt from true privileged values: against the model of the same kind
     that learnt from none, and against its own controls."""
-    scores = Scores(results, experiment)
+    scores, models = Scores(results, experiment), results.settings["models"]
     found = []
     for model, end in scores.entries():
         who = contestant(model)
         if not who.uses_privileged or who.privileged != "true":
             continue
-        for one in _told_less(who, [contestant(other) for other in scores.models]):
+        for one in _told_less(who, [contestant(other) for other in scores.models], models):
             if scores.has(one.name, "test" + end):
                 ours, theirs = (scores.values(m, "test" + end) for m in (model, one.name))
                 favour = int((ours < theirs).sum())
@@ -194,8 +193,11 @@ def helps(results: Results, experiment: str) -> list[Help]:
     return found
 
 
-def _told_less(who: Contestant, others: Sequence[Contestant]) -> list[Contestant]:
-    """Its controls, and those like it in all but what is privileged, the objective among it."""
+def _told_less(
+    who: Contestant, others: Sequence[Contestant], models: Mapping[str, Any]
+) -> list[Contestant]:
+    """Its controls, and those like it in all but what is privileged, the objective among it; by
+    the settings that each was trained with."""
     others = [one for one in others if not one.is_rival]
     like = who._replace(name="", privileged="true")
     controls = [
@@ -203,17 +205,16 @@ def _told_less(who: Contestant, others: Sequence[Contestant]) -> list[Contestant
         for one in others
         if one.privileged != "true" and one._replace(name="", privileged="true") == like
     ]
-    ours = who.settings(MODELS)
+    ours = _without_privileged(models[who.name])
     alike = [
         one
         for one in others
-        if not one.uses_privileged
-        and (theirs := one.settings(MODELS)).objective == ours.objective
-        and _without_privileged(theirs) == _without_privileged(ours)
+        if not one.uses_privileged and _without_privileged(models[one.name]) == ours
     ]
     return alike + controls
 
 
-def _without_privileged(model: ModelSettings) -> dict[str, Any]:
-    settings = model.process.model_dump()
-    return {name: value for name, value in settings.items() if not name.startswith("privileged")}
+def _without_privileged(model: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The process and the objective, without what only privileged values have to do with."""
+    process = {k: v for k, v in model["process"].items() if not k.startswith("privileged")}
+    return process, model["objective"]
