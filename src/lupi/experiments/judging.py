@@ -20,7 +20,7 @@ from lupi.evaluation import (
 )
 from lupi.experiments.experiment import Experiment
 from lupi.experiments.lessons import Lesson
-from lupi.experiments.modes import beyond_mode, points_mode, shift_mode
+from lupi.experiments.modes import REFINED, beyond_mode, points_mode, shift_mode
 from lupi.experiments.results import FinishedRun, Floor, Metric, Record, RunFolder
 from lupi.experiments.settings import RunSettings
 from lupi.experiments.systems import make_shifted
@@ -66,7 +66,8 @@ def judge(
             key=keys.prediction,
         )
         evaluations |= {mode + end: one for mode, one in found.items()}
-    _check_finite(folder, evaluations["test"])
+    for end in predictors:
+        _check_finite(folder, end, evaluations["test" + end])
     lost = _lost(lesson, contexts, evaluations["test"], settings)
     took = {**seconds, "evaluate": time.perf_counter() - started}
     metrics = {}
@@ -105,13 +106,16 @@ def judge(
     return finished
 
 
-def _check_finite(folder: RunFolder, found: Evaluation) -> None:
+def _check_finite(folder: RunFolder, end: str, found: Evaluation) -> None:
     errors = found.scores.by_series()["crps"][found.scores.number.sum(axis=1) > 0]
     if not np.isfinite(errors).all():
+        how, other = "", ""
+        if end == REFINED:
+            how, other = " with the search", f", judge it without ({folder.model}:amortised)"
         raise UserError(
-            f"forecasts of {folder.model} on {folder.experiment}, seed {folder.seed}, are not "
+            f"forecasts of {folder.model}{how} on {folder.experiment}, seed {folder.seed}, are not "
             f"finite for {int((~np.isfinite(errors)).sum())} of {len(errors)} test systems: train "
-            "it otherwise, such as with a smaller learning rate, or leave it out."
+            f"it otherwise, such as with a smaller learning rate{other}, or leave it out."
         )
 
 
