@@ -29,9 +29,15 @@ def test_a_name_says_the_model_and_what_is_changed():
     assert contestant("lupi:constant:amortised").encoder_only
     assert contestant("lupi:width=4").width == 4
     assert contestant("np-lupi:way=head").settings(MODELS).process.privileged_way == "head"
+    assert contestant("np:aggregator=max").settings(MODELS).process.aggregator == "max"
     assert contestant("nd2p:objective=renyi").settings(MODELS).objective == Renyi()
     assert contestant("nearest").is_rival
     assert [one.name for one in all_contestants(["lupi", "mean", "lupi"])] == ["lupi", "mean"]
+
+
+def test_a_label_says_all_that_is_changed_by_a_name():
+    label = contestant("np-lupi:way=head:aggregator=bayesian:objective=npml").label
+    assert label == "NP, LUPI, head, bayesian, npml"
 
 
 def test_a_control_has_the_label_of_its_model_and_its_colour_paler():
@@ -51,8 +57,10 @@ def test_the_bound_by_its_name_is_that_of_the_preset(preset):
 def test_what_values_are_worth_is_told_beside_the_same_objective_and_the_same_controls():
     names = ["lupi:objective=renyi", "nopi", "nopi-renyi", "lupi:shuffled", "np", "nopi:width=4"]
     names += ["lupi:objective=renyi:shuffled", "lupi:width=4", "lupi-renyi", "mean"]
+    names += ["np:aggregator=max", "np-lupi:aggregator=max:shuffled"]
     others = all_contestants(names)
     asked = ("lupi:objective=renyi", "lupi-renyi", "lupi:width=4", "np-lupi:way=head")
+    asked += ("np-lupi:aggregator=max",)
     settings = comparison_settings(all_contestants([*names, *asked])).model_dump(mode="json")
     told = {
         name: [one.name for one in _told_less(contestant(name), others, settings["models"])]
@@ -63,6 +71,7 @@ def test_what_values_are_worth_is_told_beside_the_same_objective_and_the_same_co
         "lupi-renyi": ["nopi-renyi"],
         "lupi:width=4": ["nopi:width=4"],
         "np-lupi:way=head": ["np"],
+        "np-lupi:aggregator=max": ["np:aggregator=max", "np-lupi:aggregator=max:shuffled"],
     }
 
 
@@ -78,6 +87,8 @@ def test_what_values_are_worth_is_told_beside_the_same_objective_and_the_same_co
         ("nearest:amortised", "nearest is no network"),
         ("lupi:way=heads", "unknown way of lupi 'heads'.*Did you mean 'head'"),
         ("nopi:way=head", "nopi has no way of using privileged values"),
+        ("np:aggregator=bayes", "unknown aggregator of np 'bayes'.*Did you mean 'bayesian'"),
+        ("gp:aggregator=max", "gp is no network"),
         ("lupi:objective=elbow", "unknown objective of lupi 'elbow'.*Did you mean 'elbo'"),
     ],
 )

@@ -165,6 +165,7 @@ def test_the_command_in_the_answer_trains_the_model_that_was_compared():
         ("lupi:width=4", "best"),
         ("lupi:width=4:way=dropout", "paper"),
         ("latent-ode:objective=npml", "best"),
+        ("np:aggregator=bayesian", "best"),
         ("nopi-npml:objective=elbo", "best"),
     ]:
         compared = comparison_settings(all_contestants([name]), experiments, preset=preset)

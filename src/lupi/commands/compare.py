@@ -47,7 +47,8 @@ def compare(
         lupi:noise are shown privileged values of other systems, always the same, and noise;
         lupi:noise=0.5 true ones with noise of so many standard deviations. lupi:amortised is judged
         with its encoder alone, lupi:width=4 has hidden layers of that width, np-lupi:way=head uses
-        privileged values in another way, latent-ode:objective=npml has another objective.
+        privileged values in another way, np:aggregator=bayesian has another aggregator,
+        latent-ode:objective=npml another objective.
     seeds
         How many seeds, from 0 on. Everyone shares data, contexts and initial weights of a seed.
         Default: 3, or 2 with --quick.

@@ -2,7 +2,7 @@
 
 `lupi` is a line of the registry and `nearest` one of the table of rivals. Behind a colon stands
 what is changed: `lupi:shuffled`, `lupi:noise=0.5`, `lupi:amortised`, `lupi:width=4`,
-`np-lupi:way=head`, `latent-ode:objective=npml`.
+`np-lupi:way=head`, `np:aggregator=bayesian`, `latent-ode:objective=npml`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,17 +10,20 @@ from typing import Any, NamedTuple, get_args
 
 from lupi.errors import UserError, check_name
 from lupi.experiments.controls import WORDS, Control, describe_control
-from lupi.models import Way
+from lupi.models import Aggregator, Way
 from lupi.objectives import Elbo
 from lupi.registry import MODELS, OBJECTIVES, ModelSettings
 from lupi.rivals import RIVALS
 
 CONTROLS = tuple(word for word in WORDS if word != "true")
-AMORTISED, NOISE, WIDTH, WAY, OBJECTIVE = "amortised", "noise=", "width=", "way=", "objective="
-CHANGES = (*CONTROLS, "noise=0.5", AMORTISED, "width=4", "way=head", "objective=npml")
+AMORTISED, NOISE, WIDTH = "amortised", "noise=", "width="
+NAMED = {"way": get_args(Way), "aggregator": get_args(Aggregator), "objective": tuple(OBJECTIVES)}
+"""What is changed by a name, and the names there are."""
 
-WAYS = get_args(Way)
-"""To use privileged values."""
+CHANGES = (
+    *(*CONTROLS, "noise=0.5", AMORTISED, "width=4"),
+    *("way=head", "aggregator=bayesian", "objective=npml"),
+)
 
 PALER = {"shuffled": 0.4, "constant": 0.55, "noise": 0.5}
 """How much white the colour of a control has."""
@@ -39,6 +42,8 @@ class Contestant(NamedTuple):
     """Of its hidden layers; None leaves the settings'."""
     way: str | None = None
     """How it uses privileged values; None leaves the settings'."""
+    aggregator: str | None = None
+    """How it makes one vector of a set of points; None leaves the settings'."""
     objective: str | None = None
     """What training makes small, by its name in the registry; None leaves the settings'."""
 
@@ -58,14 +63,14 @@ class Contestant(NamedTuple):
         line = RIVALS[self.base] if self.is_rival else MODELS[self.base]
         changed = [] if self.privileged == "true" else [_brief(self.privileged)]
         changed += [] if self.width is None else [f"width {self.width}"]
-        changed += [one for one in (self.way, self.objective) if one is not None]
+        changed += [one for one in self._named if one is not None]
         return ", ".join([line.label, *changed])
 
     @property
     def colour(self) -> str:
         """Of its lines; a control has that of its model, paler."""
         colour = (RIVALS[self.base] if self.is_rival else MODELS[self.base]).colour
-        as_it_is = self.privileged == "true" and self.way is None and self.objective is None
+        as_it_is = self.privileged == "true" and not any(self._named)
         white = PALER.get(str(self.privileged), 0.0 if as_it_is else 0.3)
         parts = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
         return "#" + "".join(f"{round((1 - white) * part + white * 255):02x}" for part in parts)
@@ -79,10 +84,19 @@ class Contestant(NamedTuple):
         return f"{line.summary}; privileged values {describe_control(self.privileged)}"
 
     @property
+    def _named(self) -> tuple[str | None, ...]:
+        """What is changed by a name."""
+        return tuple(getattr(self, field) for field in NAMED)
+
+    @property
     def _process(self) -> dict[str, Any]:
         """What is changed of the settings of its process."""
-        named = {"hidden_size": self.width, "privileged_way": self.way}
-        return {name: value for name, value in named.items() if value is not None}
+        changed = {
+            "hidden_size": self.width,
+            "privileged_way": self.way,
+            "aggregator": self.aggregator,
+        }
+        return {name: value for name, value in changed.items() if value is not None}
 
     @property
     def options(self) -> str:
@@ -114,6 +128,8 @@ def contestant(name: str) -> Contestant:
     found = Contestant(name, base)
     for change in changes:
         found = _changed(found, change)
+    if changes and found.is_rival:
+        raise UserError(f"{name!r}: {base} is no network: nothing of it can be changed.")
     if found.privileged != "true" and not found.uses_privileged:
         others = [other for other in MODELS if Contestant(other, other).uses_privileged]
         raise UserError(
@@ -127,8 +143,8 @@ def contestant(name: str) -> Contestant:
             f"{name!r}: {base} has no way of using privileged values that could be another: ask "
             "for one that learns from them, such as lupi or np-lupi."
         )
-    if changes and found.is_rival:
-        raise UserError(f"{name!r}: {base} is no network: nothing of it can be changed.")
+    if found.aggregator and "aggregator" not in type(MODELS[base].process).model_fields:
+        raise UserError(f"{name!r}: {base} has no aggregator that could be another: leave it out.")
     return found
 
 
@@ -137,9 +153,9 @@ def _changed(one: Contestant, change: str) -> Contestant:
         return one._replace(privileged=change)  # pyright: ignore[reportArgumentType]
     if change == AMORTISED:
         return one._replace(encoder_only=True)
-    for start, field, names in ((WAY, "way", WAYS), (OBJECTIVE, "objective", OBJECTIVES)):
-        if change.startswith(start):
-            value = change.removeprefix(start)
+    for field, names in NAMED.items():
+        if change.startswith(f"{field}="):
+            value = change.removeprefix(f"{field}=")
             check_name(f"{field} of {one.base}", value, names)
             return one._replace(**{field: value})
     for start, kind in ((NOISE, float), (WIDTH, int)):

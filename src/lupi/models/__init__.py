@@ -23,7 +23,7 @@ from lupi.models.process import (
 )
 from lupi.models.process_file import load_process, save_process
 from lupi.models.second_order_process import SecondOrderProcessSettings
-from lupi.models.settings import NetworkSettings, ProcessSettings, build_process
+from lupi.models.settings import Aggregator, NetworkSettings, ProcessSettings, build_process
 from lupi.models.solving import hermite, solve
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "MLP",
     "AbstractPredictor",
     "AbstractProcess",
+    "Aggregator",
     "AnyProcessSettings",
     "AttentiveProcessSettings",
     "BayesianODESettings",
