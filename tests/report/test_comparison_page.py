@@ -20,7 +20,7 @@ from lupi.experiments import (
 from lupi.experiments.results import Failure, Metric
 from lupi.forecasting import ForecasterSettings, forecaster_settings
 from lupi.report.answer import answers
-from lupi.report.comparison import compare_results, to_markdown, to_terminal
+from lupi.report.comparison import COLUMNS, compare_results, row, to_markdown, to_terminal
 from lupi.report.standings import Ratio, helps, standings
 
 NAMES = ("mse", "rmse", "crps", "log_likelihood", "coverage_50", "coverage_90", "calibration_error")
@@ -62,7 +62,7 @@ def results(*groups: list[Record], failures=()) -> Results:
 LUPI, NOPI = [0.10, 0.11, 0.12, 0.10], [0.20, 0.24, 0.22, 0.21]
 FOUND = results(
     records("lupi", [0.3, 0.33, 0.3, 0.31], parameters=100.0, training_parameters=120.0),
-    records("lupi", LUPI, "test refined", recovered_error=0.1),
+    records("lupi", LUPI, "test refined", recovered_error=0.1, recovered_coverage_90=0.87),
     records("nopi", [0.31, 0.32, 0.31, 0.3]),
     records("nopi", NOPI, "test refined"),
     records("lupi:shuffled", [0.32, 0.32, 0.31, 0.3]),
@@ -107,6 +107,15 @@ def test_regret_is_against_the_ideal_observer_of_the_same_seeds():
     assert ratio is not None
     assert ratio.mean == pytest.approx(expected)
     assert order["ideal observer"].over_ideal == Ratio(1.0, 1.0, 1.0)
+
+
+def test_the_report_has_the_interval_over_the_ideal_and_how_often_recovered_values_are_covered():
+    (one,) = compare_results(FOUND, EXPERIMENTS)
+    standing = next(one for one in one.order if one.label == "LUPI + search")
+    cells = dict(zip(COLUMNS, row(standing), strict=True))
+    assert cells["over ideal [95 %]"] == str(Ratio.of(LUPI, [0.05, 0.05, 0.06, 0.05]))
+    assert cells["recovered, R²"] == "0.90"
+    assert cells["90 % covers recovered"] == "87 %"
 
 
 def test_seconds_are_those_of_the_search_where_there_is_one():

@@ -78,7 +78,15 @@ def compare_results(results: Results, experiments: Mapping[str, Experiment]) -> 
     ]
 
 
-COLUMNS = ("model", "error (CRPS)", "over best [95 %]", "over ideal", "90 % covers", "recovered")
+COLUMNS = (
+    "model",
+    "error (CRPS)",
+    "over best [95 %]",
+    "over ideal [95 %]",
+    "90 % covers",
+    "recovered, R²",
+    "90 % covers recovered",
+)
 
 
 def row(one: Standing) -> list[str]:
@@ -87,16 +95,21 @@ def row(one: Standing) -> list[str]:
         one.label,
         show(one.metrics["crps"]),
         str(one.behind),
-        "" if one.over_ideal is None else f"{one.over_ideal.mean:.3g}",
-        f"{100 * one.metrics['coverage_90'].mean:.0f} %",
+        "" if one.over_ideal is None else str(one.over_ideal),
+        _percent(one, "coverage_90"),
         _recovered(one),
+        _percent(one, "recovered_coverage_90"),
     ]
+
+
+def _percent(one: Standing, name: str) -> str:
+    return f"{100 * one.metrics[name].mean:.0f} %" if name in one.metrics else ""
 
 
 def _recovered(one: Standing) -> str:
     """The share of the variance of privileged values that is told, in the mean over them."""
     found = one.metrics.get("recovered_error")
-    return "" if found is None else f"R² {1 - found.mean:.2f}"
+    return "" if found is None else f"{1 - found.mean:.2f}"
 
 
 def more(one: Standing) -> list[str]:
@@ -108,7 +121,7 @@ def more(one: Standing) -> list[str]:
         show(metrics["rmse"]),
         show(metrics["log_likelihood"]) if "log_likelihood" in metrics else "",
         "" if lost is None else f"{lost.mean:.2f}{_ends(lost.lower, lost.upper)}",
-        f"{100 * metrics['coverage_50'].mean:.0f} %",
+        _percent(one, "coverage_50"),
         show(metrics["calibration_error"]),
         _parameters(one),
         _time(one.seconds["train"]),
@@ -182,12 +195,17 @@ def to_terminal(one: Compared) -> Table:
     )
     # Shorter than in the report: this fits 80 columns.
     headers = ("model", "CRPS", "over best [95 %]", "ideal", "90 %", "R²")
-    rows = []
-    for standing in one.order:
-        name, error, behind, ideal, covers, recovered = row(standing)
-        rows.append(
-            (name, error.split(" ")[0], behind, ideal, covers, recovered.removeprefix("R² "))
+    rows = [
+        (
+            standing.label,
+            f"{standing.metrics['crps'].mean:.3g}",
+            str(standing.behind),
+            "" if standing.over_ideal is None else f"{standing.over_ideal.mean:.3g}",
+            _percent(standing, "coverage_90"),
+            _recovered(standing),
         )
+        for standing in one.order
+    ]
     shown_columns = [i for i in range(len(headers)) if any(cells[i] for cells in rows)]
     for i in shown_columns:
         shown.add_column(headers[i], justify="left" if i == 0 else "right", no_wrap=True)
