@@ -196,6 +196,18 @@ def test_where_wrong_values_help_as_much_the_answer_says_it():
     assert "what the values say is not shown to matter" in help_
 
 
+def test_the_answer_speaks_of_each_control_that_took_part():
+    names = ("lupi:shuffled", "lupi:constant", "lupi:noise", "lupi:noise=0.5")
+    controls = [records(name, NOPI) for name in names]
+    found = results(records("lupi", LUPI), records("nopi", NOPI), *controls)
+    help_ = answers(found, "stiffness", "k")[1]
+    worse = "LUPI does worse beyond chance: it is what the values say that helps."
+    assert f"Shown the values of other systems instead, {worse}" in help_
+    assert f"for all systems instead, with as many parameters, {worse}" in help_
+    assert f"Shown noise instead, {worse}" in help_
+    assert "with noise of 0.5 standard deviations, LUPI does worse beyond chance: how" in help_
+
+
 def test_what_chance_could_have_done_is_not_claimed():
     found = results(records("lupi", [0.1, 0.3, 0.2]), records("nopi", [0.2, 0.2, 0.21]))
     which, help_, _ = answers(found, "stiffness", "k")

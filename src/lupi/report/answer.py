@@ -80,8 +80,7 @@ def _do_they_help(found: Sequence[Help], privileged: str) -> str:
     found = [one for one in found if one.end == end]
     without = [one for one in found if one.other.privileged == "true"]
     sentences = [_verdict(one, privileged) for one in without]
-    for one in (one for one in found if one.other.privileged == "shuffled"):
-        sentences.append(_control(one))
+    sentences += [_control(one) for one in found if one.other.privileged != "true"]
     return " ".join(sentences)
 
 
@@ -97,14 +96,29 @@ def _verdict(one: Help, privileged: str) -> str:
     )
 
 
+SHOWN = {
+    "shuffled": "Shown the values of other systems instead",
+    "constant": "Shown the same values for all systems instead, with as many parameters",
+    "noise": "Shown noise instead",
+}
+
+
 def _control(one: Help) -> str:
-    start = f"Shown the values of other systems instead, {one.who.label} "
+    control = one.other.privileged
+    if isinstance(control, str):
+        start, matter = SHOWN[control], "what the values say"
+        helps = f"it is {matter} that helps"
+    else:
+        start = f"Shown them with noise of {control:g} standard deviations"
+        matter = "how exact the values are"
+        helps = f"{matter} matters"
+    start += f", {one.who.label} "
     if one.ratio.sign < 0:
-        return start + "does worse beyond chance: it is what the values say that helps."
+        return f"{start}does worse beyond chance: {helps}."
     if one.ratio.sign > 0:
-        return start + "does better beyond chance: what the values say is no help."
-    return start + (
-        f"does about as well ({_change(one.ratio)} with the true ones): what the values say is not "
+        return f"{start}does better beyond chance: {matter} is no help."
+    return (
+        f"{start}does about as well ({_change(one.ratio)} with the true ones): {matter} is not "
         "shown to matter."
     )
 
