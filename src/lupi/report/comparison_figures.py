@@ -1,6 +1,7 @@
 """The figures of a comparison: who is best, and with how many points, how far ahead, how honest."""
 
 from collections.abc import Sequence
+from itertools import cycle
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,9 @@ from lupi.experiments.modes import REFINED
 from lupi.experiments.results import Results, RunFolder
 from lupi.metrics import interval
 from lupi.report.standings import Scores, Standing
+
+MARKERS = ".x+^sd"
+"""Of privileged values, in their order."""
 
 MOST_LINES = 12
 """Of one panel: the best of them, where there are more."""
@@ -161,18 +165,25 @@ def _draw_calibration(axis: Axes, lines: Sequence[Line], arrays) -> None:
 
 
 def _draw_recovered(axis: Axes, lines: Sequence[Line], arrays) -> None:
-    """The first privileged value of every test system of the first seed, in standard units."""
-    drawn = False
+    """Privileged values of every test system of the first seed, in standard units, each value with
+    a marker of its own."""
+    number = 0
     for line in lines:
         name = f"test{line.end}_recovered"
         seeds = sorted(seed for model, seed in arrays if model == line.model)
         if not seeds or name not in arrays[line.model, seeds[0]]:
             continue
         found = arrays[line.model, seeds[0]]
-        truth, recovered = found["privileged"][:, 0], found[name][:, 0]
-        axis.plot(truth, recovered, ".", color=line.colour, markersize=3, alpha=0.6)
-        drawn = True
-    if drawn:
+        number = found["privileged"].shape[1]
+        for value, marker in zip(range(number), cycle(MARKERS)):
+            truth, recovered = found["privileged"][:, value], found[name][:, value]
+            axis.plot(truth, recovered, marker, color=line.colour, markersize=3, alpha=0.6)
+    if number:
+        if number > 1:
+            grey = {"color": "0.4", "linestyle": "", "markersize": 4}
+            for value, marker in zip(range(number), cycle(MARKERS)):
+                axis.plot([], [], marker=marker, label=f"value {value + 1}", **grey)
+            axis.legend(loc="upper left", fontsize="x-small")
         low, high = axis.get_xlim()
         axis.plot([low, high], [low, high], color="0.6", linewidth=0.8, zorder=0)
         axis.set(xlabel="privileged value", ylabel="recovered from the points", xlim=(low, high))
