@@ -42,6 +42,7 @@ def test_a_model_that_fails_is_reported_and_the_others_go_on_and_the_same_comman
     assert [(one.model, one.seed) for one in failed] == [("nearest", 0), ("nearest", 1)]
     page = (tmp_path / "out" / "report.html").read_text()
     assert "it broke in the middle" in page
+    assert "by the number of points seen" in page
     assert "CNP" in page
     before = (tmp_path / "out/runs/stiffness/cnp/seed-0/run.json").stat().st_mtime_ns
 

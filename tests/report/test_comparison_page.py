@@ -234,6 +234,18 @@ def test_without_a_pair_nothing_is_said_of_privileged_values():
     )
 
 
+def test_error_and_coverage_by_points_and_by_time_are_told_of_everyone():
+    everyone = [f"nopi:width={width}" for width in range(1, 21)]
+    modes = ("test", "points 0", "points 12", "beyond 0 0.1")
+    found = results(*(records(name, [0.2, 0.4], mode) for name in everyone for mode in modes))
+    (one,) = compare_results(found, EXPERIMENTS)
+    by_points, by_time = one.curves
+    assert by_points.columns == ("model", "0", "12")
+    assert by_time.columns == ("model", "0 to 0.1")
+    assert len(by_points.rows) == len(by_time.rows) == len(everyone)
+    assert "| NoPI, width 20 | 0.3, 30 % | 0.3, 30 % |" in to_markdown([one], found)
+
+
 def test_a_model_that_failed_is_told_and_the_others_are_ranked():
     failure = Failure(experiment="stiffness", model="nopi", seed=1, reason="out of luck")
     found = results(records("lupi", [0.1, 0.2]), records("nopi", [0.3]), failures=[failure])

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from lupi._machinery.files import write_atomically
 from lupi.experiments.experiment import Experiment
+from lupi.experiments.modes import beyond_mode, points_mode
 from lupi.experiments.paper import BUILT_IN
 from lupi.experiments.results import Results, finished_folders, read_results
 from lupi.metrics import Estimate
@@ -31,7 +32,17 @@ class Compared(NamedTuple):
     order: list[Standing]
     answers: list[str]
     helps: list[Help]
+    curves: "list[Curve]"
     seeds: int
+
+
+class Curve(NamedTuple):
+    """Error and coverage of everyone where contexts are of one kind."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: list[list[str]]
+    """One for each contestant, in their order."""
 
 
 def write_comparison(out: Path, experiments: Mapping[str, Experiment]) -> list[Compared]:
@@ -64,18 +75,52 @@ def write_comparison(out: Path, experiments: Mapping[str, Experiment]) -> list[C
 def compare_results(results: Results, experiments: Mapping[str, Experiment]) -> list[Compared]:
     """Everything that is said of each experiment that has results or failures."""
     there = {one.experiment for one in (*results.records, *results.failures)}
+    compared = []
+    for name, experiment in experiments.items():
+        if name in there:
+            order, scores = standings(results, name), Scores(results, name)
+            compared.append(
+                Compared(
+                    name=name,
+                    title=experiment.title,
+                    order=order,
+                    answers=answers(results, name, experiment.privileged),
+                    helps=helps(results, name),
+                    curves=_curves(scores, order),
+                    seeds=len(scores.seeds),
+                )
+            )
+    return compared
+
+
+def _curves(scores: Scores, order: list[Standing]) -> list[Curve]:
+    """By the number of points and by the time beyond the last, as far as it was asked."""
+    points, beyond = scores.numbers("points"), scores.numbers("beyond")
+    kinds = {
+        "by the number of points seen": {f"{n:g}": points_mode(int(n)) for (n,) in points},
+        "from points of the first third, by the time beyond the last, in horizons": {
+            f"{above:g} to {most:g}": beyond_mode(above, most) for above, most in beyond
+        },
+    }
     return [
-        Compared(
-            name=name,
-            title=experiment.title,
-            order=standings(results, name),
-            answers=answers(results, name, experiment.privileged),
-            helps=helps(results, name),
-            seeds=len(Scores(results, name).seeds),
+        Curve(
+            f"Error (CRPS) and what the 90 % interval covers, {kind}",
+            ("model", *modes),
+            [[s.label, *(_at(scores, s, mode + s.end) for mode in modes.values())] for s in order],
         )
-        for name, experiment in experiments.items()
-        if name in there
+        for kind, modes in kinds.items()
+        if modes
     ]
+
+
+def _at(scores: Scores, one: Standing, mode: str) -> str:
+    """Error and coverage in one mode, over seeds."""
+    if not all(scores.has(one.who.name, mode, name) for name in ("crps", "coverage_90")):
+        return ""
+    error, covers = (
+        scores.values(one.who.name, mode, name).mean() for name in ("crps", "coverage_90")
+    )
+    return f"{error:.3g}, {100 * covers:.0f} %"
 
 
 COLUMNS = (
@@ -219,12 +264,14 @@ def to_markdown(compared: list[Compared], results: Results) -> str:
     lines = ["# Comparison", ""]
     for one in compared:
         lines += [f"## {one.title}", "", *one.answers, ""]
-        for names, rows in (
-            (COLUMNS, [row(s) for s in one.order]),
-            (MORE_COLUMNS, [more(s) for s in one.order]),
-            (HELP_COLUMNS, [help_row(h) for h in one.helps]),
+        for title, names, rows in (
+            ("", COLUMNS, [row(s) for s in one.order]),
+            ("", MORE_COLUMNS, [more(s) for s in one.order]),
+            ("", HELP_COLUMNS, [help_row(h) for h in one.helps]),
+            *one.curves,
         ):
             if rows:
+                lines += [f"{title}:", ""] if title else []
                 lines += [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
                 lines += [f"| {' | '.join(cells)} |" for cells in rows] + [""]
     lines += [
@@ -248,6 +295,9 @@ def _render(results: Results, compared: list[Compared], figures: dict[str, str])
             "seeds": one.seeds,
             "rows": [(s, row(s)) for s in one.order],
             "more": [(s, more(s)) for s in one.order],
+            "curves": [
+                (curve, list(zip(one.order, curve.rows, strict=True))) for curve in one.curves
+            ],
             "helps": [(h, help_row(h)) for h in one.helps],
             "ideal": any(s.over_ideal is not None for s in one.order),
         }

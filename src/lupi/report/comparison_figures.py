@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullFormatter, PercentFormatter
 
-from lupi.experiments.modes import REFINED
+from lupi.experiments.modes import REFINED, beyond_mode, points_mode
 from lupi.experiments.results import Results, RunFolder
 from lupi.metrics import interval
 from lupi.report.standings import Scores, Standing
@@ -91,15 +91,14 @@ def draw_curves(
     scores, lines = Scores(results, experiment), lines_of(order)
     figure = Figure(figsize=(11.5, 6.9))
     axes = figure.subplots(2, 3)
-    points = _numbers(scores, "points")
-    edges = _numbers(scores, "beyond")
+    points, edges = scores.numbers("points"), scores.numbers("beyond")
     middles = [(above + most) / 2 for above, most in edges]
-    modes = [f"points {number:g}" for (number,) in points]
+    modes = [points_mode(int(number)) for (number,) in points]
     _draw_line_panels(list(axes[:, 0]), scores, lines, [n for (n,) in points], modes)
     axes[1, 0].set_xlabel("points seen")
     for axis in axes[:, 0]:
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-    beyond = [f"beyond {above:g} {most:g}" for above, most in edges]
+    beyond = [beyond_mode(above, most) for above, most in edges]
     _draw_line_panels(list(axes[:, 1]), scores, lines, middles, beyond)
     axes[1, 1].set_xlabel("time beyond the last point, in horizons")
     arrays = {
@@ -114,13 +113,6 @@ def draw_curves(
     handles, labels = axes[0, 2].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=min(5, len(labels)))
     return figure
-
-
-def _numbers(scores: Scores, kind: str) -> list[tuple[float, ...]]:
-    """Of the modes of one kind, in order."""
-    names = {mode.removesuffix(REFINED) for _, mode, _ in scores.records}
-    found = (name.split(" ") for name in names if name.startswith(f"{kind} "))
-    return sorted(tuple(float(part) for part in parts[1:]) for parts in found)
 
 
 def _draw_line_panels(

@@ -95,6 +95,12 @@ class Scores:
         """One record."""
         return self.records[model, mode, seed]
 
+    def numbers(self, kind: str) -> list[tuple[float, ...]]:
+        """Of the modes of one kind, `points` or `beyond`, in order."""
+        names = {mode.removesuffix(REFINED) for _, mode, _ in self.records}
+        found = (name.split(" ") for name in names if name.startswith(f"{kind} "))
+        return sorted(tuple(float(part) for part in parts[1:]) for parts in found)
+
     def entries(self) -> list[tuple[str, str]]:
         """Each model, and each way it was asked."""
         return [
