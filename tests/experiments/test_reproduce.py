@@ -32,6 +32,7 @@ from lupi.experiments import (
     run,
 )
 from lupi.experiments.reproduction import WATCH_SECONDS
+from lupi.experiments.results import failures
 from lupi.experiments.systems import make_data
 from lupi.models import NeuralODEProcessSettings, load_process
 from lupi.prediction import predict
@@ -317,6 +318,35 @@ def test_a_killed_command_ends_its_workers_and_the_same_command_finishes(copy):
     subprocess.run([sys.executable, "-c", script], check=True)
     assert all(folder.epochs_done() == 2 for folder in redone)
     assert metrics_of(copy) == expected
+
+
+@pytest.fixture
+def one_is_killed(tmp_path, monkeypatch):
+    """Calls of three runs, of which a worker does not survive the second."""
+
+    def run_or_be_killed(folders, *_):
+        if folders[0].seed == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        folders[0].path.mkdir(parents=True)
+
+    monkeypatch.setattr(reproduction, "run", run_or_be_killed)
+    settings, experiment = QUICK.experiments["stiffness"], get_experiment("stiffness")
+    folders = [RunFolder(tmp_path, "stiffness", "mean", seed) for seed in range(3)]
+    return [([folder], settings, "mean", experiment) for folder in folders]
+
+
+def test_a_run_whose_worker_is_killed_is_a_failure_and_the_others_go_on(one_is_killed, tmp_path):
+    reproduction._run_in_processes(one_is_killed, 1, lambda: None, keep_going=True)
+    assert all(folder.path.exists() for (folder,), *_ in one_is_killed)
+    (failed,) = failures(tmp_path, ["stiffness"], ["mean"])
+    assert failed.seed == 1
+    assert "ended from outside, perhaps because memory ran out" in failed.reason
+
+
+def test_where_failures_are_none_of_the_results_a_killed_worker_ends_the_command(one_is_killed):
+    with pytest.raises(UserError, match=r"ended from outside.* fewer --workers \(there were 1\)"):
+        reproduction._run_in_processes(one_is_killed, 1, lambda: None, keep_going=False)
+    assert not one_is_killed[2][0][0].path.exists()
 
 
 def children_of(parent: int) -> list[int]:

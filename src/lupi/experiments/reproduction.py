@@ -7,8 +7,9 @@ import pickle
 import signal
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from itertools import compress, groupby
 from pathlib import Path
@@ -67,8 +68,8 @@ def reproduce(
     at any moment, the same call goes on: a run counts as done once all its files are written, and
     what is done is not done again. The numbers of a run depend neither on how many workers there
     are nor on what was done before. The results cover all finished runs of the folder, those of
-    earlier calls included. With `keep_going` a run that fails is a failure in the results, to be
-    tried again by the next call, and the others go on.
+    earlier calls included. With `keep_going` a run that fails, or whose worker is ended from
+    outside, is a failure in the results, to be tried again by the next call, and the others go on.
     """
     chosen = _chosen(experiments)
     for kind, names, allowed in (
@@ -242,6 +243,32 @@ def _with_earlier(settings: ReproductionSettings, out: Path) -> dict[str, Any]:
 
 
 def _run_in_processes(calls: list[_Arguments], workers: int, report, keep_going: bool) -> None:
+    waiting = deque(calls)
+    while waiting:
+        at_work: dict[Future, list[RunFolder]] = {}
+        try:
+            _run_in_pool(waiting, at_work, workers, report, keep_going)
+        except BrokenProcessPool:
+            lost = UserError(
+                "a worker process was ended from outside, perhaps because memory ran out: run the "
+                f"same command again with fewer --workers (there were {workers}). Finished runs "
+                "are kept."
+            )
+            if not (keep_going and at_work):
+                raise lost from None
+            for folders in at_work.values():
+                _note_failure(folders, lost)
+            report()
+
+
+def _run_in_pool(
+    waiting: "deque[_Arguments]",
+    at_work: dict[Future, list[RunFolder]],
+    workers: int,
+    report,
+    keep_going: bool,
+) -> None:
+    """Take one call after the other from those that wait, until none is left."""
     executor = get_reusable_executor(
         max_workers=workers,
         timeout=60,
@@ -250,25 +277,22 @@ def _run_in_processes(calls: list[_Arguments], workers: int, report, keep_going:
         initargs=(os.getpid(),),
     )
     try:
-        folders = {executor.submit(run, *call): call[0] for call in calls}
-        futures = set(folders)
-        while futures:
+        while waiting or at_work:
             if is_stopping():
                 raise KeyboardInterrupt
-            done, futures = wait(futures, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
+            # No more than there are workers, so that it is known which runs end with one of them.
+            while waiting and len(at_work) < workers:
+                at_work[executor.submit(run, *waiting[0])] = waiting[0][0]
+                waiting.popleft()
+            done, _ = wait(at_work, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
             for future in done:
                 error = future.exception()
                 if error is not None and not (keep_going and _is_of_the_run(error)):
                     raise error
+                folders = at_work.pop(future)
                 if isinstance(error, Exception):
-                    _note_failure(folders[future], error)
+                    _note_failure(folders, error)
             report()
-    except BrokenProcessPool:
-        executor.shutdown(wait=True, kill_workers=True)
-        raise UserError(
-            "a worker process was ended from outside, perhaps because memory ran out: run the same "
-            f"command again with fewer --workers (there were {workers}). Finished runs are kept."
-        ) from None
     except BaseException:
         executor.shutdown(wait=True, kill_workers=True)
         raise
