@@ -11,9 +11,9 @@ from lupi.experiments.comparison import (
     check_contestants,
     comparison_settings,
     default_contestants,
-    expected_seconds,
 )
 from lupi.experiments.contestants import all_contestants, contestant
+from lupi.experiments.expected import expected_run, expected_seconds, packed
 from lupi.inference import Amortised
 from lupi.objectives import Renyi
 from lupi.registry import MODELS
@@ -149,3 +149,20 @@ def test_the_default_comparison_is_expected_to_take_at_most_half_an_hour():
     assert 300 < expected < 1800
     more = expected_seconds(settings, chosen, EXPERIMENTS, seeds=9, workers=2)
     assert 2 * expected < more <= 3 * expected
+
+
+def test_one_call_is_on_one_core_however_many_there_are():
+    chosen = all_contestants(["lupi"])
+    settings = comparison_settings(chosen)
+    expected = [
+        expected_seconds(settings, chosen, ["stiffness"], seeds=3, workers=workers)
+        for workers in (1, 2, 8)
+    ]
+    assert expected == [expected[0]] * 3
+    assert expected[0] > 3 * sum(expected_run(settings, "stiffness", "lupi"))
+
+
+def test_calls_are_packed_onto_workers_the_longest_first():
+    assert packed([2.0, 3.0, 7.0, 2.0], 2) == 7
+    assert packed([2.0, 3.0, 7.0, 4.0], 2) == 9
+    assert packed([], 2) == 0

@@ -36,7 +36,9 @@ def progress_display(console):
 
             def show(progress) -> None:
                 run = f"{min(progress.runs_done + 1, progress.runs)} of {progress.runs}"
-                display.update(bar, completed=progress.epochs_done, total=progress.epochs, run=run)
+                display.update(
+                    bar, completed=progress.seconds_done, total=progress.seconds, run=run
+                )
 
             yield show
 
@@ -48,9 +50,9 @@ def progress_display(console):
             nonlocal shown, first
             if progress.runs_done == shown:
                 return
-            first = progress.epochs_done if shown < 0 else first
-            shown, done = progress.runs_done, progress.epochs_done - first
-            left = (progress.epochs - progress.epochs_done) / done if done else 0.0
+            first = progress.seconds_done if shown < 0 else first
+            shown, done = progress.runs_done, progress.seconds_done - first
+            left = (progress.seconds - progress.seconds_done) / done if done else 0.0
             words = f", about {duration(left * (time.monotonic() - started))} left" if left else ""
             console.print(f"{shown} of {progress.runs} runs done{words}", highlight=False)
 

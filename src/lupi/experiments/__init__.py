@@ -5,9 +5,9 @@ from lupi.experiments.comparison import (
     check_contestants,
     comparison_settings,
     default_contestants,
-    expected_seconds,
 )
 from lupi.experiments.contestants import all_contestants
+from lupi.experiments.expected import expected_seconds
 from lupi.experiments.experiment import Experiment, Simulation
 from lupi.experiments.more import MORE_EXPERIMENTS
 from lupi.experiments.paper import BUILT_IN, EXPERIMENTS, PAPER_MODELS, get_experiment

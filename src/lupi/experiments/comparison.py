@@ -33,37 +33,6 @@ DEFAULT_MODELS = ("nopi", "lupi", "lupi:shuffled")
 DEFAULT_RIVALS = ("mean", "last-value", "nearest", "pooled-gp", "gp", "ideal")
 QUICK_MODELS = ("nopi", "lupi", "lupi:shuffled", "mean", "nearest")
 
-SECONDS_OF_STEP, SECONDS_TO_JUDGE, SECONDS_OF_RIVAL = 0.006, 50.0, 4.0
-"""Of one core: for a step of a network of the best preset (batches of 8, width 64), for judging one
-with all samples and systems, and for a rival."""
-
-SECONDS_TO_COMPILE = 25.0
-"""A model and all the ways it is judged, for each experiment."""
-
-SLOW_RIVALS = {
-    "gp": 30.0,
-    "equations": 25.0,
-    "ideal": 80.0,
-    "neural-ode": 120.0,
-    "anode": 120.0,
-    "sonode": 120.0,
-}
-"""Those that compute more for each forecast."""
-
-
-TIMES_AS_LONG = {
-    "neural-process": 0.4,
-    "conditional-process": 0.4,
-    "second-order-process": 1.2,
-    "attentive-process": 1.4,
-    "bayesian-ode": 1.5,
-    "latent-ode": 2.2,
-}
-"""A step of training, by the kind of process, beside that of a neural ODE process."""
-
-SHARE_OF_SAMPLES = 1.1
-"""How far a step grows with each sample of z that an objective asks for."""
-
 
 def default_contestants(experiments: Iterable[Experiment], *, quick: bool) -> tuple[str, ...]:
     """Who takes part unless it is said: what suits all of the experiments."""
@@ -172,41 +141,3 @@ def _run_settings(run: RunSettings, steps: int | None, quick: bool) -> RunSettin
             }
         ),
     )
-
-
-def expected_seconds(
-    settings: ReproductionSettings,
-    chosen: Iterable[Contestant],
-    experiments: Iterable[str],
-    *,
-    seeds: int,
-    workers: int,
-) -> float:
-    """About how long it takes on so many cores, as fast as the one where this was measured."""
-    chosen, total = list(chosen), 0.0
-    for name in experiments:
-        run = settings.experiments[name]
-        steps = run.training.num_epochs(run.data.num_training) * max(
-            1, run.data.num_training // run.training.batch_size
-        )
-        size = run.evaluation.num_systems * run.evaluation.num_samples
-        judging = SECONDS_TO_JUDGE * (0.2 + 0.8 * size / (NUM_SYSTEMS * NUM_SAMPLES))
-        for one in chosen:
-            if one.is_rival:
-                own = SLOW_RIVALS.get(one.base, SECONDS_OF_RIVAL)
-                total += seeds * own * judging / SECONDS_TO_JUDGE
-            else:
-                # A step grows with the series in it and with the width of the network.
-                width = getattr(settings.models[one.name].process, "hidden_size", 64)
-                step = SECONDS_OF_STEP * run.training.batch_size / 8 * width / 64
-                step *= _times_as_long(settings.models[one.name])
-                asking = judging / 10 if one.encoder_only else judging
-                total += 3 * ceil(seeds / 3) * steps * step + seeds * asking + SECONDS_TO_COMPILE
-    return total / workers
-
-
-def _times_as_long(model: ModelSettings) -> float:
-    """A step of training, beside that of a neural ODE process with the paper's bound."""
-    samples = getattr(model.objective, "num_samples", 1)
-    of_samples = SHARE_OF_SAMPLES * samples if samples > 1 else 1.0
-    return TIMES_AS_LONG.get(model.process.kind, 1.0) * of_samples

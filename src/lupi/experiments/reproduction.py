@@ -25,6 +25,7 @@ from lupi.data import SeriesTable
 from lupi.errors import UserError, check_name
 from lupi.experiments.claims import judge_claims
 from lupi.experiments.contestants import Contestant, contestant
+from lupi.experiments.expected import Expected, expected_run
 from lupi.experiments.experiment import Experiment
 from lupi.experiments.paper import EXPERIMENTS, PAPER_MODELS, get_experiment
 from lupi.experiments.results import Results, RunFolder, failures, finished_folders
@@ -46,8 +47,9 @@ class Progress:
 
     runs_done: int
     runs: int
-    epochs_done: int
-    epochs: int
+    seconds_done: float
+    """Of one core, about, as was expected of what is done."""
+    seconds: float
 
 
 def reproduce(
@@ -129,10 +131,12 @@ def _run_all(settings, out, experiments, models, seeds, workers, keep_going, on_
     together = groupby(pending, key=lambda one: (one.experiment, one.model, seeds_beside(one.seed)))
     calls = [_arguments(list(group), settings, experiments) for _, group in together]
 
+    expected = {f: expected_run(settings, f.experiment, f.model) for f in folders}
+    seconds = sum(map(sum, expected.values()))
+
     def report() -> None:
-        epochs = {f: _num_epochs(settings.experiments[f.experiment], f.model) for f in folders}
         left = {
-            f: epochs[f] - f.epochs_done()
+            f: _left(f, expected[f], _num_epochs(settings.experiments[f.experiment]))
             for f in pending
             if f.finished() is None and not f.failed_file.exists()
         }
@@ -140,8 +144,8 @@ def _run_all(settings, out, experiments, models, seeds, workers, keep_going, on_
             Progress(
                 runs_done=len(folders) - len(left),
                 runs=len(folders),
-                epochs_done=sum(epochs.values()) - sum(left.values()),
-                epochs=sum(epochs.values()),
+                seconds_done=seconds - sum(left.values()),
+                seconds=seconds,
             )
         )
 
@@ -182,10 +186,13 @@ def _is_known_to_workers(call: "_Arguments") -> bool:
         return False
 
 
-def _num_epochs(settings: RunSettings, model: str = "") -> int:
-    """Of its training; of a rival as many as take about as long as judging it."""
-    number = settings.training.num_epochs(settings.data.num_training)
-    return max(1, number // 10) if model in RIVALS else number
+def _num_epochs(settings: RunSettings) -> int:
+    return settings.training.num_epochs(settings.data.num_training)
+
+
+def _left(folder: RunFolder, expected: Expected, epochs: int) -> float:
+    """Seconds of a run that is not finished: of training by its epochs, and of judging all."""
+    return expected.training * max(0.0, 1 - folder.epochs_done() / epochs) + expected.judging
 
 
 _Arguments = tuple[list[RunFolder], RunSettings, ModelSettings | str, Experiment]
