@@ -1,14 +1,18 @@
-"""How a run is judged, where its forecasts are no numbers."""
+"""How a run is judged: forecasts that are no numbers, and systems that are strangers."""
+
+from types import SimpleNamespace
 
 import equinox as eqx
+import jax
 import numpy as np
 import pytest
 
 from lupi.errors import UserError
 from lupi.experiments import RunFolder, get_experiment, quick_settings
-from lupi.experiments.judging import judge
+from lupi.experiments.judging import _surprised, judge
 from lupi.experiments.lessons import Lesson
-from lupi.models import MeanTrajectory
+from lupi.forecasting import Forecast
+from lupi.models import Findings, MeanTrajectory, Prediction
 
 SETTINGS = quick_settings().experiments["stiffness"]
 
@@ -34,3 +38,18 @@ def test_forecasts_that_are_no_numbers_fail_and_are_named(lesson, tmp_path, end,
     with pytest.raises(UserError, match=message):
         judge(folder, predictors, lesson, SETTINGS, experiment, seconds={"train": 0.0})
     assert folder.finished() is None
+
+
+def test_a_stranger_is_what_a_forecast_calls_one():
+    surprise = np.array([0.005, 0.02, 0.04, 0.5])
+    none = np.zeros((4, 1, 1, 1), np.float32)
+    prediction = Prediction(
+        none[..., 0, 0],
+        none,
+        none,
+        jax.random.split(jax.random.key(0), 4),
+        Findings(None, surprise, surprise, surprise),
+    )
+    forecast = SimpleNamespace(series=list("abcd"), surprise=surprise)
+    assert Forecast.strangers.fget(forecast) == ["a"]  # pyright: ignore[reportOptionalCall]
+    assert _surprised(prediction)["strangers"].mean == 1 / 4

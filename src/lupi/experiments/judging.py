@@ -24,15 +24,13 @@ from lupi.experiments.modes import REFINED, beyond_mode, points_mode, shift_mode
 from lupi.experiments.results import FinishedRun, Floor, Metric, Record, RunFolder
 from lupi.experiments.settings import RunSettings
 from lupi.experiments.systems import make_shifted
+from lupi.inference.surprise import STRANGE
 from lupi.metrics import Estimate, estimate, spread_pit
 from lupi.models import AbstractPredictor, AbstractProcess, Prediction
 from lupi.prediction import horizon_of, predict_many
 
 FIRST_THIRD = (0.0, 1 / 3)
 """Of the time of a system: where the points are seen that are forecast from far ahead."""
-
-STRANGE = 0.05
-"""The share of systems like those of training below which a system is called a stranger."""
 
 
 def judge(

@@ -20,10 +20,8 @@ from lupi.forecasting.levels import check_levels, level_name
 from lupi.forecasting.questions import MOST_SEEN
 from lupi.forecasting.recovered import Recovered
 from lupi.forecasting.refusals import COLUMN, refusal, with_refused
+from lupi.inference.surprise import STRANGE
 from lupi.prediction import as_keys
-
-STRANGE = 0.01
-"""The surprise below which a series is called a stranger."""
 
 DOUBTFUL = 0.1
 """The share of samples that count, below which they are the model's best guess and no more."""

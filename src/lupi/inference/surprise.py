@@ -7,6 +7,9 @@ from jaxtyping import Array, Float, Int
 
 from lupi.distributions import AnyArray
 
+STRANGE = 0.01
+"""The surprise below which a system is called a stranger, here and everywhere."""
+
 LEVELS = 64
 """Quantiles that are kept of each number of points."""
 
