@@ -242,7 +242,7 @@ def test_the_option_goes_before_the_file_also_for_the_model(folder, tmp_path, ca
     config.write_text('model = "lupi"\n')
     arguments = [str(folder / "runs.parquet"), *COLUMNS, *QUICK, "--config", str(config)]
     main(["train", *arguments, "--model", "cnp", "--out", model])
-    capsys.readouterr()
+    assert "cnp makes no use of privileged values" in capsys.readouterr().err
     main(["show", model, "--json"])
     assert json.loads(capsys.readouterr().out)["settings"]["model"] == "cnp"
 

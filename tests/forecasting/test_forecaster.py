@@ -619,7 +619,8 @@ def test_another_model_is_trained_and_saved_the_same_way(tmp_path):
         members=1,
         blend=False,
     )
-    forecaster = fit(RUNS, settings=settings)
+    with pytest.warns(lupi.UserNotice, match="cnp makes no use of privileged values, .*from 'k'"):
+        forecaster = fit(RUNS, settings=settings)
     assert isinstance(forecaster.processes[0], lupi.ConditionalProcess)
     forecaster.save(tmp_path / "model.lupi")
     np.testing.assert_array_equal(

@@ -3,6 +3,7 @@
 import copy
 import io
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,9 +14,10 @@ from pydantic import ValidationError
 
 from lupi._machinery.forks import check_not_forked
 from lupi.data.normalisation import Normalisation
+from lupi.data.problems import listed
 from lupi.data.series_table import Columns, check_is_table, original_times
 from lupi.distributions import NormalMixture
-from lupi.errors import UserError, check_seed, check_whole, settings_problem
+from lupi.errors import UserError, UserNotice, check_seed, check_whole, settings_problem
 from lupi.forecasting.answers import answer_question, without_runaways
 from lupi.forecasting.fitted import NETWORKS, Fitted
 from lupi.forecasting.fitted_file import load_fitted, save_fitted
@@ -160,6 +162,14 @@ class Forecaster:
         seed = check_seed(seed)
         check_not_forked()
         forecast_columns(series.columns)  # before hours of training, not after
+        told = series.columns.privileged
+        if told and not self.settings.privileged_size(len(told)):
+            warnings.warn(
+                f"{self.settings.model} makes no use of privileged values, so nothing is learnt "
+                f"from {listed(told)}: choose a model that does (`lupi models`), such as lupi.",
+                UserNotice,
+                stacklevel=2,
+            )
         self.settings = self.settings.suited_to(series)
         self._fitted, stopped_by = learn(
             series,
