@@ -3,6 +3,8 @@
 Kinds are listed by being in `KINDS`.
 """
 
+from itertools import product
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -14,10 +16,11 @@ from lupi.distributions import Uniform
 from lupi.ideal import IdealObserver
 from lupi.inference import InferringPredictor, learn_family
 from lupi.models import KINDS, MeanTrajectory, build_process, load_process, save_process
+from lupi.models.parts.privileged_ways import WAYS
 from lupi.models.process import AbstractPrivilegedPart
 from lupi.objectives import Elbo
 from lupi.prediction import predict, predict_many
-from lupi.registry import INFERENCES
+from lupi.registry import INFERENCES, OBJECTIVES
 from lupi.systems import DampedOscillators
 from lupi.training import TrainingSettings, fit
 
@@ -239,6 +242,49 @@ def test_gradients_are_finite_whatever_is_known(process, split):
             leaves = jax.tree.leaves(gradient(process.in_training(), some, privileged))
             assert all(np.isfinite(leaf).all() for leaf in leaves)
             assert any(np.abs(leaf).max() > 0 for leaf in leaves)
+
+
+LATENT = [kind for kind in KINDS if "privileged_way" in KINDS[kind].model_fields]
+
+
+MADE_OF = {
+    (kind, way, tuple(OBJECTIVES)[(i + place) % len(OBJECTIVES)]): i != place
+    for place, kind in enumerate(LATENT)
+    for i, way in enumerate(WAYS)
+}
+"""Every way and every objective with every kind that has a latent, both at once; and whether it is
+left out where a kind takes long to compile, but for one that is another each time."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "way", "objective"),
+    [
+        pytest.param(*one, marks=[pytest.mark.slow] if left and f"{one[0]}{ALL}" in LONG else [])
+        for one, left in MADE_OF.items()
+    ],
+)
+def test_loss_and_gradient_are_finite_with_every_way_and_every_objective(
+    split, kind, way, objective
+):
+    settings = settings_of(f"{kind}{ALL}").model_copy(update={"privileged_way": way})
+    process = build_process(settings, observation_size=2, privileged_size=2, key=KEY)
+    known = np.array([-1, 1], np.float32)
+
+    @eqx.filter_jit
+    @eqx.filter_value_and_grad
+    def loss(process):
+        return OBJECTIVES[objective]()(process.in_training(), split, known, key=KEY)[0]
+
+    found, gradient = loss(process)
+    leaves = jax.tree.leaves(gradient)
+    assert np.isfinite(found)
+    assert all(np.isfinite(leaf).all() for leaf in leaves)
+    assert any(np.abs(leaf).max() > 0 for leaf in leaves)
+
+
+def test_every_way_and_every_objective_is_tried_with_every_kind_that_has_a_latent():
+    assert {(kind, way) for kind, way, _ in MADE_OF} == set(product(LATENT, WAYS))
+    assert {(kind, name) for kind, _, name in MADE_OF} == set(product(LATENT, OBJECTIVES))
 
 
 def test_both_codes_of_a_split_are_those_of_its_sets_alone(process, split):
