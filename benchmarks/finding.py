@@ -21,9 +21,10 @@ from lupi.evaluation import draw_contexts, judge_recovered, score
 from lupi.experiments import EXPERIMENTS, Simulation, best_settings
 from lupi.experiments.results import RunFolder
 from lupi.experiments.systems import make_data
-from lupi.forecasting.forecast import STRANGE, information_gain
+from lupi.forecasting.forecast import information_gain
 from lupi.ideal import IdealObserver
 from lupi.inference import Amortised, InferringPredictor
+from lupi.inference.surprise import STRANGE
 from lupi.models import load_process
 from lupi.prediction import predict_many
 from lupi.preparation import prepare
