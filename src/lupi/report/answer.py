@@ -15,7 +15,7 @@ def answers(results: Results, experiment: str, privileged: str) -> list[str]:
     order = standings(results, experiment)
     if not order:
         return ["Nothing was finished, so nothing can be said."]
-    sentences = [_which(order, results.settings["preset"])]
+    sentences = [_which(order, results.settings.get("preset", "best"))]
     if privileged:
         sentences.append(_do_they_help(helps(results, experiment), privileged))
     seeds = len({r.seed for r in results.records if r.experiment == experiment})
