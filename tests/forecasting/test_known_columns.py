@@ -135,6 +135,16 @@ def test_of_several_runs_only_those_that_are_not_known_enough_of_are_refused(tra
     assert pd.read_csv(out)["refused"].notna().sum() == 2
 
 
+def test_a_run_of_an_unknown_kind_is_counted_and_in_the_exit_code(trained, tmp_path, capsys):
+    model, runs = str(tmp_path / "model.lupi"), str(tmp_path / "runs.csv")
+    trained.save(model)
+    RUNS.assign(sex=RUNS["sex"].mask(RUNS["run"] == "r3", "x")).to_csv(runs, index=False)
+    with pytest.raises(SystemExit) as ended:
+        main(["evaluate", model, runs, "--out", str(tmp_path / "judged"), "--context", "first:0.5"])
+    assert ended.value.code == 2
+    assert "1 of 16 series are in no score:\n- series 'r3' has 'x'" in capsys.readouterr().out
+
+
 def test_a_table_with_some_of_the_kinds_is_understood_as_in_training(trained):
     men = lupi.read_series(NEW, **COLUMNS | {"privileged": []}, **KNOWN)
     assert men.columns.categories == {"sex": ("m",)}

@@ -104,8 +104,10 @@ def evaluate(
     if not json:
         print(f"\nReport: {out / 'report.html'}")
         if evaluation.refused:
-            print(f"\n{len(evaluation.refused)} of {len(table)} series are in no score:")
+            number = len(table) + len(table.unfit)
+            print(f"\n{len(evaluation.refused)} of {number} series are in no score:")
         for label, reason in evaluation.refused.items():
             print(f"- {refusal(columns, label, reason)}")
-    if evaluation.forecast.refused:
+    short = set(table.labels[table.lengths < 2].tolist())  # of which windows leave some: no mistake
+    if evaluation.refused.keys() - short:
         sys.exit(2)
