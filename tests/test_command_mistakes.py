@@ -160,9 +160,16 @@ def test_nothing_is_forecast_with_such_options(tmp_path, capsys, options, monkey
     assert not out.exists()
 
 
-def test_a_run_that_cannot_be_forecast_is_in_no_score_and_in_the_exit_code(tmp_path, capsys):
+@pytest.mark.parametrize(("first_far", "far"), [(0, 1e6), (3, 1e30)])
+def test_a_run_that_cannot_be_forecast_or_scored_is_in_no_score_and_in_the_exit_code(
+    tmp_path, capsys, first_far, far
+):
     runs, out = tmp_path / "runs.csv", tmp_path / "judged"
-    rows = [f"{run},{t},{10 + (run == 'b') * 1e6},20" for run in "abc" for t in (0, 1, 2, 3)]
+    rows = [
+        f"{run},{t},{far if run == 'b' and t >= first_far else 10},20"
+        for run in "abc"
+        for t in (0, 1, 2, 3)
+    ]
     runs.write_text("run,t,x,y\n" + "\n".join(rows) + "\n")
     arguments = ["evaluate", OLD, runs, "--context", "first:0.5", "--out", out]
     with pytest.raises(SystemExit) as ended:

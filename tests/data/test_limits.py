@@ -51,6 +51,12 @@ def test_values_at_a_limit_have_room():
     assert Limit(lower=0.0).suited_to(np.array([1.0, 2.0])).room == 0.0
 
 
+def test_without_room_a_value_at_a_limit_is_told():
+    counts = np.array([0.0, 2.0, np.nan])
+    assert Limit(lower=0.0).touched(counts).tolist() == [True, False, False]
+    assert not Limit(lower=0.0, room=0.5).touched(counts).any()
+
+
 def normalisation(limit: Limit | None, mean=0.3, scale=0.5) -> Normalisation:
     return Normalisation(
         time_start=0.0,

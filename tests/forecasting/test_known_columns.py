@@ -97,6 +97,17 @@ def test_evaluation_is_in_original_units(trained):
     assert trained.provenance["out_of_fold"]["blend"]["rmse"]["y"] < RUNS["y"].std()
 
 
+@pytest.mark.parametrize("value", [-1.0, 0.0])
+def test_a_run_with_a_value_held_back_that_cannot_be_is_in_no_score(trained, value):
+    last = RUNS.index[RUNS["run"] == "r3"][-1]
+    runs = RUNS.assign(y=RUNS["y"].mask(RUNS.index == last, value))
+    table = lupi.read_series(runs, **COLUMNS, known=["dose", "sex"], training=False)
+    found = lupi.evaluate(trained, table, context="first:0.5")
+    assert list(found.refused) == ["r3"]
+    assert f"has y = {value:g}" in found.refused["r3"]
+    assert np.isfinite(found.metrics["y"]["log_likelihood"].mean)
+
+
 @pytest.mark.parametrize(
     ("observations", "given", "message"),
     [
@@ -109,6 +120,7 @@ def test_evaluation_is_in_original_units(trained):
         (NEW, [3], "expected a dictionary"),
         (NEW.assign(dose=[3.0, 4.0]), None, "changes within the run"),
         (NEW.assign(y=[-1.0, 2.0]), None, "at least 0"),
+        (NEW.assign(y=[0.0, 2.0]), None, "where training had no value and which has no logarithm"),
     ],
 )
 def test_what_was_not_known_or_cannot_be_is_refused(trained, observations, given, message):

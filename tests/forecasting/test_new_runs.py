@@ -213,7 +213,7 @@ def test_refused_and_single_observations_are_in_no_score(by_run):
     expected = lupi.evaluate(by_run, others, context="first:0.3")
     assert expected.refused == {}
     assert evaluation.metrics["x"]["rmse"] == expected.metrics["x"]["rmse"]
-    with pytest.raises(UserError, match="each series has 1 observation"):
+    with pytest.raises(UserError, match="has 1 observation, judging needs one to"):
         lupi.evaluate(by_run, table[table.lengths == 1])
 
 

@@ -60,6 +60,11 @@ class Limit(BaseModel):
             above = False if self.upper is None else values > self.upper
         return np.broadcast_to(below | above, np.shape(values))  # pyright: ignore[reportOperatorIssue]
 
+    def touched(self, values: Float[np.ndarray, "*shape"]) -> Any:
+        """Which of the values lie at an end that has no room for them: they have no logarithm."""
+        below, above = self._distances(np.asarray(values, float))
+        return (below == 0) | (above == 0)
+
     def without(self, values: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
         """The values as numbers without limits."""
         below, above = self._distances(np.asarray(values, float))

@@ -8,6 +8,7 @@ from jaxtyping import Float
 
 from lupi._machinery.compilation import padded_size
 from lupi._machinery.notebooks import as_html
+from lupi.data.normalisation import FARTHEST, Normalisation
 from lupi.data.original_units import in_original_units
 from lupi.data.series_table import SeriesTable, check_is_table, original_times
 from lupi.distributions import NormalMixture
@@ -17,7 +18,9 @@ from lupi.forecasting.breakdown import Breakdown, break_down, groups_of
 from lupi.forecasting.digests import Recognised, recognise
 from lupi.forecasting.forecast import Forecast
 from lupi.forecasting.forecaster import Forecaster
+from lupi.forecasting.questions import check_columns, wrong_values
 from lupi.forecasting.recovered import Recovered
+from lupi.forecasting.refusals import refusal
 from lupi.forecasting.widening import Widening
 from lupi.metrics import Estimate
 
@@ -79,7 +82,8 @@ def evaluate(
     or forecast are left out, and `refused` says why.
     """
     seed = check_seed(seed)
-    table, refused = _long_enough(check_is_table(table))
+    check_columns(check_is_table(table), forecaster.columns)
+    table, refused = _fit_to_judge(table, forecaster.normalisation)
     shown_rows = _draw_contexts(table, read_context(context), seed)
     seen, held_back = as_new(table.rows(shown_rows)), table.rows(~shown_rows)
     times = {
@@ -191,14 +195,21 @@ def read_context(text: str) -> _Context:
     )
 
 
-def _long_enough(table: SeriesTable) -> tuple[SeriesTable, dict[Any, str]]:
+def _fit_to_judge(
+    table: SeriesTable, normalisation: Normalisation
+) -> tuple[SeriesTable, dict[Any, str]]:
     """The series that can be judged, and why the others cannot."""
-    reason = "has 1 observation, judging needs one to show and one to hold back."
-    labels = table.labels[table.lengths < 2].tolist()
-    if len(labels) == len(table):
-        raise UserError(f"each series {reason} Give series with more.")
-    refused = dict.fromkeys(labels, reason) | table.unfit
-    return table[table.lengths >= 2], refused
+    labels = table.labels.tolist()
+    short = "has 1 observation, judging needs one to show and one to hold back: give more."
+    # Of what is held back too. A value may be as strange as it likes, so long as its score is a
+    # number.
+    reasons = wrong_values(table, normalisation, farthest=FARTHEST)
+    reasons |= dict.fromkeys(np.flatnonzero(table.lengths < 2).tolist(), short)
+    if len(reasons) == len(table):
+        more = f" None of the {len(table)} series can be judged." if len(table) > 1 else ""
+        raise UserError(refusal(table.columns, labels[0], reasons[0]) + more)
+    fit = ~np.isin(np.arange(len(table)), list(reasons))
+    return table[fit], {labels[i]: reasons[i] for i in sorted(reasons)} | table.unfit
 
 
 def _draw_contexts(table: SeriesTable, context: _Context, seed: int) -> np.ndarray:

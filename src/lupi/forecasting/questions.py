@@ -22,7 +22,7 @@ from lupi.forecasting.refusals import check_labels, refusal
 LATEST = 1.1
 """In spans of the training data: observations after that are refused."""
 
-STRANGE = 20
+STRANGE = 20.0
 """Standard deviations of the training data from its mean: values beyond are refused."""
 
 FARTHEST = 64
@@ -153,7 +153,12 @@ def _read(observations: Any, starts: Any, trained: Trained) -> tuple[SeriesTable
             training=False,
             start=said if there else None,
         )
-    table = _in_trained_units(table, columns)
+    check_columns(table, columns)
+    return _in_trained_units(table, columns), _parse_starts(table, starts)
+
+
+def check_columns(table: SeriesTable, columns: Columns) -> None:
+    """Raise if the observations of a table are not of the columns and kind of times of training."""
     if table.columns.observed != columns.observed:
         raise UserError(
             f"the observations have the columns {', '.join(table.columns.observed)}, the model "
@@ -165,7 +170,6 @@ def _read(observations: Any, starts: Any, trained: Trained) -> tuple[SeriesTable
             f"the times of the observations are {kinds[table.columns.datetime]}, the model was "
             f"trained on {kinds[columns.datetime]}: give {kinds[columns.datetime]}."
         )
-    return table, _parse_starts(table, starts)
 
 
 def _read_privileged(given: Any, table: SeriesTable, trained: Trained) -> np.ndarray:
@@ -195,7 +199,7 @@ def _read_privileged(given: Any, table: SeriesTable, trained: Trained) -> np.nda
     for i, j in np.argwhere(far)[:1].tolist():
         raise UserError(
             f"`privileged`: {names[j]} = {values[i, j]:g} of series {shown(labels[i])} is more "
-            f"than {STRANGE} standard deviations from the training mean of "
+            f"than {STRANGE:.0f} standard deviations from the training mean of "
             f"{trained.normalisation.privileged_mean[j]:g}: check its unit, or leave it out."
         )
     return values
@@ -317,22 +321,40 @@ def _wrong_seen(
             f"has an observation at {seen}, but the model has learnt from {first} to {last}: leave "
             "it out, check the unit of time, or train on series of that length."
         )
-    for name, limit in table.columns.limits.items():
-        column = table.values[:, table.columns.observed.index(name)]
-        for row in np.flatnonzero(limit.broken(column)).tolist():
+    return wrong_values(table, normalisation, farthest=STRANGE) | reasons
+
+
+def wrong_values(
+    table: SeriesTable, normalisation: Normalisation, *, farthest: float
+) -> dict[int, str]:
+    """Series with a value that the limits of its column do not allow, or more than so many standard
+    deviations from the training mean, by their place, and why."""
+    series = np.repeat(np.arange(len(table)), table.lengths)
+    reasons: dict[int, str] = {}
+    for j, limit in enumerate(normalisation.limits):
+        if limit is None:
+            continue
+        name, column = table.columns.observed[j], table.values[:, j]
+        broken, touched = limit.broken(column), limit.touched(column)
+        for row in np.flatnonzero(broken | touched).tolist():
             reasons.setdefault(
                 int(series[row]),
-                f"has {name} = {column[row]:g}, but it is {limit}: check the column and its unit, "
-                "or leave the value out.",
+                f"has {name} = {column[row]:g}, "
+                + (
+                    f"but it is {limit}: check the column and its unit, or leave the value out."
+                    if broken[row]
+                    else f"the end of what it can be ({limit}), where training had no value and "
+                    "which has no logarithm: leave the value out, or train on runs with such too."
+                ),
             )
+    means = normalisation.to_original_values(np.zeros((1, len(table.columns.observed))))
     values = normalisation.to_model_values(table.values)
-    for row, j in np.argwhere(np.abs(values) > STRANGE).tolist():
-        name, mean = table.columns.observed[j], normalisation.observed_mean[j]
+    for row, j in np.argwhere(np.abs(values) > farthest).tolist():
         reasons.setdefault(
             int(series[row]),
-            f"has {name} = {table.values[row, j]:g}, more than {STRANGE} standard deviations from "
-            f"the training mean of {mean:g}: check the column and its unit, or leave the value "
-            "out.",
+            f"has {table.columns.observed[j]} = {table.values[row, j]:g}, more than "
+            f"{farthest:,.0f} standard deviations from the training mean of {means[0, j]:g}: check "
+            "the column and its unit, or leave the value out.",
         )
     return reasons
 
