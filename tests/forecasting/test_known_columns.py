@@ -113,8 +113,12 @@ def test_a_run_with_a_value_held_back_that_cannot_be_is_in_no_score(trained, val
     [
         (NEW.drop(columns="dose"), None, "has no 'dose'"),
         (NEW.assign(sex="x"), None, "one of the categories"),
-        (NEW.drop(columns="sex"), {"sex": "x"}, "has seen no other"),
-        (NEW.drop(columns="dose"), {"dose": "much"}, "expected a number"),
+        (
+            NEW.drop(columns="sex"),
+            {"sex": "x"},
+            "is given sex = 'x', which is none of the categories",
+        ),
+        (NEW.drop(columns="dose"), {"dose": "much"}, "expected a finite number"),
         (NEW, {"mass": 3}, "expected some of the columns"),
         (NEW, {"r9": {"dose": 3}}, "r9"),
         (NEW, [3], "expected a dictionary"),
@@ -145,6 +149,36 @@ def test_of_several_runs_only_those_that_are_not_known_enough_of_are_refused(tra
         )
     assert ended.value.code == 2
     assert pd.read_csv(out)["refused"].notna().sum() == 2
+
+
+TWO = pd.concat([NEW, NEW.assign(run="other")], ignore_index=True)
+
+
+@pytest.mark.parametrize("name", ["times", "known", "privileged"])
+def test_what_is_asked_of_a_run_that_is_refused_is_no_mistake(trained, name):
+    given = {"times": [0.5], "known": {"dose": 3}, "privileged": {"rate": 0.7}}[name]
+    several = TWO.assign(sex=TWO["sex"].mask(TWO["run"] == "other", "x"))
+    asked = {"times": [0.5]} | {name: {"r3": given, "other": given}}
+    found = trained.predict(several, **asked)
+    assert found.series == ["r3"]
+    assert list(found.refused) == ["other"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "given", "reason"),
+    [
+        (["sex"], {"known": {"r3": {"sex": "m"}}}, "has no 'sex'"),
+        (["sex"], {"known": {"r3": {"sex": "m"}, "other": {"sex": "x"}}}, "none of the categories"),
+        ([], {"known": {"other": {"dose": np.nan}}}, "expected a finite number"),
+        ([], {"privileged": {"other": {"rate": 1e9}}}, "more than 20 standard deviations"),
+    ],
+)
+def test_of_several_runs_only_that_with_a_wrong_value_given_is_refused(
+    trained, columns, given, reason
+):
+    found = trained.predict(TWO.drop(columns=columns), [0.5], **given)
+    assert found.series == ["r3"]
+    assert reason in found.refused["other"]
 
 
 def test_a_run_of_an_unknown_kind_is_counted_and_in_the_exit_code(trained, tmp_path, capsys):
@@ -178,6 +212,14 @@ def test_a_table_read_in_another_way_is_refused(trained, rows, how, message):
     table = lupi.read_series(rows, **COLUMNS | {"privileged": []}, **how, training=False)
     with pytest.raises(UserError, match=message):
         trained.predict(table, [0.5])
+
+
+def test_of_a_table_only_runs_of_an_unknown_kind_are_refused(trained):
+    rows = TWO.assign(sex=TWO["sex"].mask(TWO["run"] == "other", "x"))
+    table = lupi.read_series(rows, **COLUMNS | {"privileged": []}, **KNOWN, training=False)
+    found = trained.predict(table, [0.5])
+    assert found.series == ["r3"]
+    assert "has the category 'x'" in found.refused["other"]
 
 
 def test_the_command_line_takes_known_columns(tmp_path, capsys):

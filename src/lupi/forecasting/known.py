@@ -8,65 +8,78 @@ import numpy as np
 
 from lupi.data.known import Known, Path, expanded_names
 from lupi.data.parsing import LARGEST
-from lupi.data.problems import listed, shown
+from lupi.data.problems import listed
 from lupi.data.series_table import Columns, SeriesTable
 from lupi.errors import UserError
 from lupi.forecasting.refusals import check_labels
 
 
-def with_known(table: SeriesTable, given: Any, columns: Columns, *, varies: bool) -> SeriesTable:
+def with_known(
+    table: SeriesTable, given: Any, columns: Columns, *, varies: bool
+) -> tuple[SeriesTable, dict[int, str]]:
     """The table with all that training knew of new runs: from its own columns, or as given apart.
+    And series of which that is missing or wrong, by their place, and why.
 
     `columns` are those of training, and `varies` whether anything changed within its runs.
     """
     of_each = _given(given, table, columns)
     if not columns.known:
-        return table
-    there = table.columns.known if table.known is not None else ()
+        return table, {}
     _check_alike(table, columns)
+    number = len(expanded_names(columns.known, columns.categories))
+    paths, reasons = [], {}
+    for i, known in enumerate(of_each.values()):
+        try:
+            paths.append(_path(table, i, known, columns, varies))
+        except UserError as error:
+            reasons[i] = str(error)
+            paths.append(Path(np.zeros(1), np.zeros((1, number))))
+    same = {name: getattr(columns, name) for name in ("known", "events", "categories")}
+    known = Known.joined(paths, number, varies=varies)
+    return replace(table, columns=table.columns.model_copy(update=same), known=known), reasons
+
+
+def _path(
+    table: SeriesTable, i: int, given: Mapping[str, Any], columns: Columns, varies: bool
+) -> Path:
+    """That of one series; an error says what is wrong with it."""
+    there = table.columns.known if table.known is not None else ()
+    missing = [name for name in columns.known if name not in there and name not in given]
+    if missing:
+        raise UserError(
+            f"has no {missing[0]!r}, which the model was trained to know of every run: add the "
+            f"column, or give known={{{missing[0]!r}: ...}}."
+        )
+    path = table.known.path(i) if table.known is not None else Path(np.zeros(1), np.zeros((1, 0)))
+    if len(path.times) > 1 and not varies:
+        raise UserError(
+            f"has one of {listed(there)} that changes within the run, which none did that the "
+            "model was trained on: give one value for the run."
+        )
     names = expanded_names(there, table.columns.categories)
     places = {name: place for place, name in enumerate(names)}
-    wanted = expanded_names(columns.known, columns.categories)
-    paths = []
-    for i, (label, known) in enumerate(of_each.items()):
-        missing = [name for name in columns.known if name not in there and name not in known]
-        if missing:
-            raise UserError(
-                f"series {shown(label)} has no {missing[0]!r}, which the model was trained to know "
-                f"of every run: add the column, or give known={{{missing[0]!r}: ...}}."
-            )
-        path = (
-            table.known.path(i) if table.known is not None else Path(np.zeros(1), np.zeros((1, 0)))
-        )
-        if len(path.times) > 1 and not varies:
-            raise UserError(
-                f"series {shown(label)}: one of {listed(there)} changes within the run, but did "
-                "not in any run that the model was trained on: give one value for the run."
-            )
-        numbers = {
-            name: value
-            for column in known
-            for name, value in _numbers(column, known[column], columns).items()
-        }
-        columns_of = [
-            path.values[:, places[name]]
-            if name in places and name not in numbers
-            # Given apart, or a kind that none of these series is of.
-            else np.full(len(path.times), numbers.get(name, 0.0))
-            for name in wanted
-        ]
-        paths.append(Path(path.times, np.stack(columns_of, axis=1)))
-    return replace(
-        table,
-        columns=table.columns.model_copy(
-            update={
-                "known": columns.known,
-                "events": columns.events,
-                "categories": columns.categories,
-            }
-        ),
-        known=Known.joined(paths, len(wanted), varies=varies),
-    )
+    for name in columns.categories.keys() & set(there):
+        for kind in table.columns.categories[name]:
+            unseen = kind not in columns.categories[name]
+            if unseen and path.values[:, places[f"{name}={kind}"]].any():
+                raise UserError(
+                    f"has the category {kind!r} in the known column {name!r}, but the model was "
+                    f"trained on {listed(columns.categories[name])}: leave it out, or train on "
+                    "series of that category too."
+                )
+    numbers = {
+        name: value
+        for column in given
+        for name, value in _numbers(column, given[column], columns).items()
+    }
+    columns_of = [
+        path.values[:, places[name]]
+        if name in places and name not in numbers
+        # Given apart, or a kind that none of these series is of.
+        else np.full(len(path.times), numbers.get(name, 0.0))
+        for name in expanded_names(columns.known, columns.categories)
+    ]
+    return Path(path.times, np.stack(columns_of, axis=1))
 
 
 def _check_alike(table: SeriesTable, columns: Columns) -> None:
@@ -80,29 +93,24 @@ def _check_alike(table: SeriesTable, columns: Columns) -> None:
                 f"the known column {name!r} was read as another kind of column than in training: "
                 "read the table with the same `known`, `events` and `categories`."
             )
-        unseen = sorted(set(kinds or ()) - set(trained or ()))
-        if unseen:
-            raise UserError(
-                f"the known column {name!r} has the category {unseen[0]!r}, but the model was "
-                f"trained on {listed(trained or ())}: leave such series out, or train on some."
-            )
 
 
 def _numbers(name: str, value: Any, columns: Columns) -> dict[str, float]:
-    """A value of a column as the numbers that it becomes."""
+    """A value of a column as the numbers that it becomes; an error says what is wrong with it."""
     kinds = columns.categories.get(name)
     if kinds is None:
-        if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-            raise UserError(f"`known`: expected a number for {name!r}, got {value!r:.40}.")
-        if not abs(value) <= LARGEST:  # not NaN either
-            raise UserError(f"`known`: expected a finite number for {name!r}, got {value!r:.40}.")
+        number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+        if not number or not abs(value) <= LARGEST:  # not NaN either
+            raise UserError(
+                f"is given {name} = {value!r:.40}, expected a finite number: correct it."
+            )
         return {name: float(value)}
     number = isinstance(value, float) and value.is_integer()
     text = str(int(value)) if number else str(value)
     if text not in kinds:
         raise UserError(
-            f"`known`: expected one of the categories {listed(kinds)} for {name!r}, got "
-            f"{value!r:.40}: the model has seen no other."
+            f"is given {name} = {value!r:.40}, which is none of the categories {listed(kinds)} of "
+            "training: correct it, or train on series of that category too."
         )
     return {f"{name}={kind}": float(kind == text) for kind in kinds}
 
@@ -119,7 +127,7 @@ def _given(given: Any, table: SeriesTable, columns: Columns) -> dict[Any, Mappin
         )
     by_label = given and all(isinstance(value, Mapping) for value in given.values())
     if by_label:
-        check_labels("known", given, labels)
+        check_labels("known", given, table)
     if given and not columns.known:
         raise UserError(
             "`known`: the model was trained without columns known of new runs. A privileged value "

@@ -73,15 +73,18 @@ def read_question(
         if observations is None
         else _read(observations, starts, trained)
     )
-    table = with_known(table, known, trained.columns, varies=trained.normalisation.num_knots > 1)
+    varies = trained.normalisation.num_knots > 1
+    table, unknown = with_known(table, known, trained.columns, varies=varies)
     origins = _origins(table.columns, began, trained)
     wanted = _read_times(table, times, origins, trained.normalisation)
-    values = None if privileged is None else _read_privileged(privileged, table, trained)
+    values, wrong = _read_privileged(privileged, table, trained)
     reasons = (  # of several the last
         _wrong_times(table, wanted, origins, trained.normalisation)
         | _wrong_seen(table, origins, trained.normalisation)
         | _wrong_gaps(table, trained)
         | _wrong_starts(table, began)
+        | wrong
+        | unknown
     )
     if len(reasons) == len(table):
         more = f" None of the {len(table)} series can be forecast." if len(table) > 1 else ""
@@ -172,8 +175,13 @@ def check_columns(table: SeriesTable, columns: Columns) -> None:
         )
 
 
-def _read_privileged(given: Any, table: SeriesTable, trained: Trained) -> np.ndarray:
-    """Privileged values of each series, NaN where none is given."""
+def _read_privileged(
+    given: Any, table: SeriesTable, trained: Trained
+) -> tuple[np.ndarray | None, dict[int, str]]:
+    """Privileged values of each series, NaN where none is given. And series with one far from all
+    that the model has learnt from, by their place, and why they are refused."""
+    if given is None:
+        return None, {}
     names, labels = trained.columns.privileged, table.labels.tolist()
     expected = (
         f"expected a number for each of {', '.join(names)} (or some of them), or of several series "
@@ -185,7 +193,7 @@ def _read_privileged(given: Any, table: SeriesTable, trained: Trained) -> np.nda
         raise UserError(f"`privileged`: {expected}; got {given!r:.80}.")
     by_series = given if any(isinstance(v, Mapping) for v in given.values()) else None
     of_all = dict.fromkeys(labels, given) if by_series is None else by_series
-    check_labels("privileged", of_all, labels)
+    check_labels("privileged", of_all, table)
     values = np.full((len(labels), len(names)), np.nan)
     for label, known in of_all.items():
         if not isinstance(known, Mapping):
@@ -193,16 +201,16 @@ def _read_privileged(given: Any, table: SeriesTable, trained: Trained) -> np.nda
         for name, value in known.items():
             if name not in names or not isinstance(value, int | float | np.number):
                 raise UserError(f"`privileged`: {expected}; got {name!r} = {value!r:.40}.")
-            values[labels.index(label), names.index(name)] = value
+            if label in labels:  # or else it is refused already
+                values[labels.index(label), names.index(name)] = value
     with np.errstate(over="ignore"):
         far = np.abs(trained.normalisation.to_model_privileged(values)) > STRANGE
-    for i, j in np.argwhere(far)[:1].tolist():
-        raise UserError(
-            f"`privileged`: {names[j]} = {values[i, j]:g} of series {shown(labels[i])} is more "
-            f"than {STRANGE:.0f} standard deviations from the training mean of "
-            f"{trained.normalisation.privileged_mean[j]:g}: check its unit, or leave it out."
-        )
-    return values
+    means = trained.normalisation.privileged_mean
+    return values, {
+        i: f"is given {names[j]} = {values[i, j]:g}, more than {STRANGE:.0f} standard deviations "
+        f"from the training mean of {means[j]:g}: check its unit, or leave it out."
+        for i, j in np.argwhere(far).tolist()
+    }
 
 
 def _in_trained_units(table: SeriesTable, columns: Columns) -> SeriesTable:
@@ -266,7 +274,7 @@ def _parse_starts(table: SeriesTable, starts: Any) -> np.ndarray:
     if starts is None or isinstance(starts, str):
         return began
     labels = table.labels.tolist()
-    check_labels("starts", starts, labels)
+    check_labels("starts", starts, table)
     given = {label: _parse_wanted(starts[label], table.columns) for label in starts}
     for label, found in given.items():
         if len(found) != 1:
@@ -379,7 +387,7 @@ def _read_times(
         raise UserError(
             f"`times` has none for series {shown(missing[0])}: add them, or give one list."
         )
-    check_labels("times", times, labels)
+    check_labels("times", times, table)
     return [_parse_wanted(times[label], table.columns) for label in labels]
 
 

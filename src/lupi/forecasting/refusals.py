@@ -1,10 +1,10 @@
 """Series that cannot be forecast, each with the reason; the others can."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from lupi.data.problems import shown
-from lupi.data.series_table import Columns
+from lupi.data.series_table import Columns, SeriesTable
 from lupi.errors import UserError
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ def refusal(columns: Columns, label: Any, reason: str) -> str:
     return f"{'the series' if columns.series is None else f'series {shown(label)}'} {reason}"
 
 
-def check_labels(name: str, given: Mapping[Any, Any], labels: Iterable[Any]) -> None:
-    """Raise if a dictionary by series names any that are not there."""
-    labels = list(labels)
+def check_labels(name: str, given: Mapping[Any, Any], table: SeriesTable) -> None:
+    """Raise if a dictionary by series names any that the table never had."""
+    labels = [*table.labels.tolist(), *table.unfit]
     unknown = [label for label in given if label not in labels]
     if unknown:
         raise UserError(
