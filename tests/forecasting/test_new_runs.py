@@ -126,6 +126,11 @@ def test_a_start_after_the_first_observation_is_refused(by_run):
         by_run.predict(ALONE.assign(began=ALONE["t"].iloc[0] + DAY), TIMES)
 
 
+def test_where_nothing_was_seen_starts_of_another_series_are_refused(by_run):
+    with pytest.raises(UserError, match=r"`starts` names the series 'r9', not among .*\(0\)"):
+        by_run.predict(None, TIMES, starts={"r9": TIMES[0]})
+
+
 def test_starts_that_would_have_no_effect_are_refused(by_run):
     with pytest.raises(UserError, match="names the column 'began', but there is no table"):
         by_run.predict(None, TIMES, starts="began")

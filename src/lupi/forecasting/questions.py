@@ -119,14 +119,13 @@ def _nothing_seen(times: Any, starts: Any, trained: Trained) -> tuple[SeriesTabl
     """One series of which nothing has been seen."""
     columns = trained.columns.model_copy(update={"series": None, "privileged": ()})
     start = 0.0
-    if trained.normalisation.own_clock:
-        given = next(iter(starts.values())) if starts else times
-        if given is None or isinstance(given, Mapping):
+    if trained.normalisation.own_clock and not starts:
+        if times is None or isinstance(times, Mapping):
             raise UserError(
                 "dates count from the first observation of a series, and there is none: give a "
                 "list of times; the first of them is taken for the beginning."
             )
-        start = _parse_wanted(given, columns).min()
+        start = _parse_wanted(times, columns).min()
     table = SeriesTable(
         columns,
         np.zeros(1, np.int64),
@@ -134,8 +133,9 @@ def _nothing_seen(times: Any, starts: Any, trained: Trained) -> tuple[SeriesTabl
         np.zeros(0),
         np.zeros((0, len(columns.observed))),
         np.zeros((1, 0)),
+        starts=np.array([start]),
     )
-    return table, np.array([start])
+    return table, _parse_starts(table, starts)
 
 
 def _read(observations: Any, starts: Any, trained: Trained) -> tuple[SeriesTable, np.ndarray]:
