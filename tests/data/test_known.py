@@ -8,6 +8,7 @@ import lupi
 from lupi.data.inputs import Inputs
 from lupi.data.known import KNOTS, make_path
 from lupi.data.normalisation import Normalisation, to_tasks
+from lupi.errors import UserError
 
 ROWS = pd.DataFrame(
     {
@@ -84,6 +85,15 @@ def test_privileged_categories_are_columns_of_0_and_1():
 
 def test_numbers_may_stand_for_kinds():
     assert read(known="dose", categories=["dose"]).columns.categories == {"dose": ("3", "5")}
+
+
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [("dose", "column 'Dose': expected categories .* name one of 'dose'"), ((), "as one of these")],
+)
+def test_categories_of_a_column_that_has_none_are_refused(known, message):
+    with pytest.raises(UserError, match=message):
+        read(known=known, categories=["Dose"])
 
 
 def test_the_fingerprint_knows_what_is_known():

@@ -158,6 +158,7 @@ def check_series(
     problems = Problems(file_name(source))
     extra_problems = Problems(file_name(privileged_table))
     _check_roles(columns, privileged_table is not None, problems)
+    _check_categories(columns, categories, problems)
     _check_clock(columns, window, problems)
     if problems.found:
         return None, problems.found
@@ -264,6 +265,18 @@ def _check_roles(columns: Columns, second_table: bool, problems: Problems) -> No
             "expected the names of the series column and of privileged columns with a privileged "
             "table, got no such names: give `series` and `privileged`, or leave the table out."
         )
+
+
+def _check_categories(columns: Columns, categories: Categories, problems: Problems) -> None:
+    """Named columns must be some that can have any; a mapping is what training had of its own."""
+    could_be = (*columns.known, *columns.privileged)
+    for name in () if isinstance(categories, Mapping) else categories:
+        if name not in could_be:
+            problems.add(
+                "expected categories of a known or privileged column, got them of another: name "
+                + (f"one of {listed(could_be)}." if could_be else "it as one of these too."),
+                column=name,
+            )
 
 
 def _check_clock(columns: Columns, window: Any, problems: Problems) -> None:
