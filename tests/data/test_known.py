@@ -96,6 +96,20 @@ def test_categories_of_a_column_that_has_none_are_refused(known, message):
         read(known=known, categories=["Dose"])
 
 
+def test_rows_that_tell_only_what_is_known_are_not_left_out():
+    assert ROWS["x"].isna().sum() == 1
+    assert read(events="pill").left_out == {}
+    assert read(privileged="dose").left_out == {"rows": {"without an observed value": 1}}
+
+
+def test_a_run_of_which_nothing_is_observed_is_left_out_and_counted():
+    unseen = pd.DataFrame({"run": ["c"], "t": [0.0]})
+    table = lupi.read_series(pd.concat([ROWS, unseen]), **COLUMNS, known="dose")
+    assert table.fingerprint() == read(known="dose").fingerprint()
+    reason = "without an observed value"
+    assert table.left_out == {"rows": {reason: 1}, "series": {reason: 1}}
+
+
 def test_the_fingerprint_knows_what_is_known():
     changed = ROWS.assign(dose=ROWS["dose"] * 2)
     other = lupi.read_series(changed, **COLUMNS, known="dose")

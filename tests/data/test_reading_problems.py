@@ -239,11 +239,6 @@ TABLE = [
     Bad("blank label", frame(run=["a", "a", "b", " "]), r"column 'run', row 4: expected the label"),
     Bad("mixed labels", frame(run=["1", "1", 1, 1]), r"'run', series '1', row 3: .*of one kind"),
     Bad(
-        "series without values",
-        frame(x=[1, 2, None, None], y=[1, 2, None, None]),
-        r"series 'b': expected at least 1 times with an observed value, got 0",
-    ),
-    Bad(
         "no values at all",
         frame(x=[None] * 4, y=[np.nan] * 4),
         r"expected rows with a time and an observed value, got none",

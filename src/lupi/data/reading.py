@@ -22,6 +22,7 @@ from lupi.data.starts import with_starts
 from lupi.data.windows import cut
 from lupi.errors import UserError, check_name, check_whole
 
+UNOBSERVED = "without an observed value"
 UNSEEN = "has no observed value: give one, or leave the series out."
 
 
@@ -58,11 +59,11 @@ def read_series(
     - a dictionary of columns.
 
     Rows come in any order, times at any distance, series in any lengths. Fields of `observed` and
-    `privileged` columns may be empty or NaN; rows without any observed value are left out. Rows of
-    the same series and time are merged if they agree. Times are numbers or dates; dates become
-    seconds since 1970 UTC. Privileged columns have one value for each series, in every row or in
-    some; with a `privileged_table`, any source with one row for each series, they all come from
-    there. Without `series`, all rows are one series.
+    `privileged` columns may be empty or NaN; rows and series without any observed value are left
+    out. Rows of the same series and time are merged if they agree. Times are numbers or dates;
+    dates become seconds since 1970 UTC. Privileged columns have one value for each series, in every
+    row or in some; with a `privileged_table`, any source with one row for each series, they all
+    come from there. Without `series`, all rows are one series.
 
     `known` columns are known of new series too, whatever is observed of them: one value for a
     series (a dose, a weight, a group), or a course (an input that is set or forecast), at any rows,
@@ -467,13 +468,17 @@ def _read_series(
             column=columns.time,
         )
     values = _canonical(read_columns(frame, columns.observed, {}, problems))
-    paths, unfit = None, {}
+    present, timeless = ~np.isnan(values).all(axis=1), np.isnan(times.values)
+    paths, unfit, used = None, {}, present
     if columns.known:
-        paths, unfit = read_known(frame, labels, times.values + 0.0, training, columns, problems)
+        observed = np.isin(np.arange(len(labels.labels)), labels.codes[present & ~timeless])
+        needed = observed | (not training)  # what is left out need not be known
+        paths, unfit, telling = read_known(
+            frame, labels, times.values + 0.0, needed, training, columns, problems
+        )
+        used = present | telling
     columns = _suit_limits(frame, values, columns, problems)
 
-    present = ~np.isnan(values).all(axis=1)
-    timeless = np.isnan(times.values)
     explained = np.zeros(len(frame), bool)
     for complaint in times.complaints:
         explained |= complaint.rows
@@ -514,10 +519,11 @@ def _read_series(
     lengths = np.bincount(codes, minlength=len(labels.labels)).astype(np.int64)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
     counts = {
-        "without an observed value": np.count_nonzero(~present),
+        UNOBSERVED: np.count_nonzero(~used),
         "merged with others of the same time": np.count_nonzero(repeated),
     }
-    left_out = {reason: int(count) for reason, count in counts.items() if count}
+    rows_left_out = {reason: int(count) for reason, count in counts.items() if count}
+    left_out = {"rows": rows_left_out} if rows_left_out else {}
     table = SeriesTable(
         columns,
         labels.labels,
@@ -526,19 +532,21 @@ def _read_series(
         values,
         known,
         paths,
-        left_out={"rows": left_out} if left_out else {},
+        left_out=left_out,
     )
-    if not training:
-        unfit = dict.fromkeys(np.flatnonzero(lengths == 0).tolist(), UNSEEN) | unfit
-    if 0 < len(unfit) < len(lengths):
-        # The others can be forecast, and these are named.
-        names = labels.labels.tolist()
-        fit = ~np.isin(np.arange(len(lengths)), list(unfit))
-        reasons = {names[i]: reason for i, reason in sorted(unfit.items())}
-        table, lengths = (
-            replace(table[fit], left_out=table.left_out, unfit=reasons),
-            lengths[fit],
-        )
+    unseen = np.flatnonzero(lengths == 0).tolist()
+    if training and unseen:
+        left_out = left_out | {"series": {UNOBSERVED: len(unseen)}}
+        table = replace(table[lengths > 0], left_out=left_out)
+    elif not training:
+        unfit = dict.fromkeys(unseen, UNSEEN) | unfit
+        if 0 < len(unfit) < len(lengths):
+            # The others can be forecast, and these are named.
+            names = labels.labels.tolist()
+            fit = ~np.isin(np.arange(len(lengths)), list(unfit))
+            reasons = {names[i]: reason for i, reason in sorted(unfit.items())}
+            table = replace(table[fit], left_out=left_out, unfit=reasons)
+    lengths = table.lengths
     short = lengths < min_points
     if short.any():
         first = int(np.argmax(short))
@@ -547,7 +555,7 @@ def _read_series(
             f"{_and_more(short, 'series')}: add rows, or remove the series.",
             series=None if columns.series is None else str(table.labels[first]),
         )
-    return table if lengths.all() else table[lengths > 0]
+    return table if lengths.all() else replace(table[lengths > 0], left_out=left_out)
 
 
 def _suit_limits(frame: Any, values: np.ndarray, columns: Columns, problems: Problems) -> Columns:

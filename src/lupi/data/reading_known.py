@@ -98,11 +98,13 @@ def read_known(
     frame: Any,
     labels: Labels,
     times: Float64[np.ndarray, " row"],
+    needed: Bool[np.ndarray, " series"],
     training: bool,
     columns: Columns,
     problems: Problems,
-) -> tuple[Known, dict[int, str]]:
-    """The path of each series through all of its rows, those without an observed value too.
+) -> tuple[Known, dict[int, str], Bool[np.ndarray, " row"]]:
+    """The path of each series through all of its rows, those without an observed value too; unfit
+    series; and which rows tell anything. Of series that are not needed nothing has to be known.
 
     Where new series are read, those of which something is not known, or of a category that is not
     among those given, are said to be unfit, by their place, with the reason; if all are, and in
@@ -124,15 +126,18 @@ def read_known(
         values[:, summed] = np.cumsum(np.nan_to_num(values[:, summed]), axis=0)
         if len(own) and np.isnan(values).all(axis=0).any():
             absent = names[int(np.isnan(values).all(axis=0).argmax())]
-            missing[i] = absent.partition("=")[0]
+            if needed[i]:
+                missing[i] = absent.partition("=")[0]
             values = np.nan_to_num(values)
         if len(own) == 0:
             own, values = np.zeros(1, int), np.zeros((1, len(names)))
         paths.append(make_path(times[own], values, held))
     known = Known.joined(paths, len(names))
+    telling = np.zeros(len(frame), bool)
+    telling[rows] = ~np.isnan(numbers[rows]).all(axis=1)
     if not training and len(unfit.keys() | missing) < len(labels.labels):
         said = "has no value in the known column {!r}: fill it in, or leave the series out."
-        return known, {i: said.format(name) for i, name in missing.items()} | unfit
+        return known, {i: said.format(name) for i, name in missing.items()} | unfit, telling
     for i, name in missing.items():
         problems.add(
             "expected a value in some row of every series, got none: fill it in, or leave the "
@@ -140,7 +145,7 @@ def read_known(
             column=name,
             series=None if columns.series is None else str(labels.labels[i]),
         )
-    return known, {}
+    return known, {}, telling
 
 
 def _unknown_kinds(frame: Any, labels: Labels, columns: Columns) -> dict[int, str]:

@@ -154,4 +154,5 @@ def _with_short(
         return left_out
     reason = f"in windows with fewer than {min_points} rows"
     rows = left_out.get("rows", {}) | {reason: int(lengths.sum())}
-    return left_out | {"rows": rows, "series": {reason.removeprefix("in "): len(lengths)}}
+    series = left_out.get("series", {}) | {reason.removeprefix("in "): len(lengths)}
+    return {"rows": rows, "series": series}
