@@ -110,6 +110,11 @@ def test_a_run_of_which_nothing_is_observed_is_left_out_and_counted():
     assert table.left_out == {"rows": {reason: 1}, "series": {reason: 1}}
 
 
+def test_a_column_of_text_that_is_observed_is_told_to_be_known():
+    with pytest.raises(UserError, match=r"got 'north'.* named in `known` \(--known\)"):
+        lupi.read_series(ROWS, **COLUMNS | {"observed": ["x", "site"]})
+
+
 def test_the_fingerprint_knows_what_is_known():
     changed = ROWS.assign(dose=ROWS["dose"] * 2)
     other = lupi.read_series(changed, **COLUMNS, known="dose")

@@ -65,7 +65,7 @@ class ColumnOptions:
         The column that says when a run with dates began, if that was before its first row.
     window
         Cut each series into runs of this length: a number in the unit of the time column; for dates
-        7D, 24h and the like, or MS or YS for months or years. Runs of one row are left out.
+        7D, 24h and the like, or MS or YS for months or years. Runs of one row are learnt from too.
     """
 
     time: str

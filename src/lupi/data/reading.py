@@ -467,7 +467,8 @@ def _read_series(
             "for all series: leave the clock out, or write dates.",
             column=columns.time,
         )
-    values = _canonical(read_columns(frame, columns.observed, {}, problems))
+    of_text = "; kinds that are known of new series too are named in `known` (--known)"
+    values = _canonical(read_columns(frame, columns.observed, {}, problems, of_text=of_text))
     present, timeless = ~np.isnan(values).all(axis=1), np.isnan(times.values)
     paths, unfit, used = None, {}, present
     if columns.known:

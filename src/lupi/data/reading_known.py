@@ -68,9 +68,11 @@ def read_columns(
     categories: Mapping[str, Sequence[str]],
     problems: Problems,
     excused: Bool[np.ndarray, " row"] | bool = False,
+    of_text: str = "",
 ) -> Float64[np.ndarray, "row number"]:
     """Columns as numbers, NaN where there is none; one of categories as one for each of them. In
-    excused rows an unknown category is none."""
+    excused rows an unknown category is none. `of_text` is what to do with a column of text instead
+    of numbers, beside correcting it."""
     parts = [np.zeros((len(frame), 0))]
     for name in names:
         column = frame[name]
@@ -86,10 +88,10 @@ def read_columns(
             parts.append(one_hot(codes, len(categories[name])))
         else:
             parsed = parse_numbers(column)
+            more = of_text if parsed.complaints and _is_text(column, as_text(column)[1]) else ""
             for complaint in parsed.complaints:
-                problems.add_rows(
-                    name, complaint.rows, column.array, complaint.expected, complaint.advice
-                )
+                advice = complaint.advice + more
+                problems.add_rows(name, complaint.rows, column.array, complaint.expected, advice)
             parts.append(parsed.values[:, None])
     return np.concatenate(parts, axis=1)
 
