@@ -145,7 +145,7 @@ PREDICT = {
     "--times 0:inf:4": "--times must be finite numbers",
     f"--times 0:5:{HUGE}": "the number must be a whole number from 1 to 10000000",
     "--times 1e300": "expected times that are numbers",
-    "--privileged.k inf": "series 'a' is given k = inf, more than 20 standard deviations",
+    "--privileged.k inf": "series 'a' is given k = inf, expected a finite number",
     "--times 0:318:3": "cannot be forecast: what the model says runs away",
 }
 

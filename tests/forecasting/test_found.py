@@ -131,8 +131,8 @@ def test_a_known_privileged_value_sharpens_the_forecast(trained, new_runs):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"c": 1.0}, "expected a number for each of k"),
-        ({"k": "much"}, "expected a number for each of k"),
+        ({"c": 1.0}, "expected a value for each of k"),
+        ({"k": "much"}, "expected a finite number"),
         ({9: {"k": 1.0}}, "names the series 9, not among the observations"),
     ],
 )

@@ -296,3 +296,11 @@ def test_doses_and_a_privileged_kind_go_through_command_line_file_and_back(tmp_p
     assert twice[1] != once[1]
     main(["evaluate", model, runs, "--out", str(tmp_path / "judged"), "--context", "first:0.5"])
     assert "y" in capsys.readouterr().out
+    numbers = {"kind=fast": 1.0, "kind=slow": 0.0}
+    by_numbers = trained.predict(seen, [1.5], privileged=numbers).mean.item()
+    assert trained.predict(seen, [1.5], privileged={"kind": "fast"}).mean.item() == by_numbers
+    with pytest.raises(UserError, match="is given kind = 'odd', which is none of the categories"):
+        trained.predict(seen, [1.5], privileged={"kind": "odd"})
+    asked = [model, str(tmp_path / "one.csv"), "--out", out, "--overwrite", "--times", "1.5"]
+    main(["predict", *asked, "--privileged.kind", "fast"])
+    np.testing.assert_allclose(pd.read_csv(out)["y"], by_numbers, rtol=1e-5)

@@ -63,9 +63,9 @@ MISTAKES = {
     "predict(starts={'a': 1})": "one clock for all series",
     "predict(starts=[1])": "expected the name of a column, or a dictionary.*got list",
     "predict(starts=3)": "expected the name of a column, or a dictionary.*got int",
-    "predict(privileged={'a': 3})": "expected a number for each of k",
-    "predict(privileged={'k': float('inf')})": "k = inf, .* standard deviations",
-    "predict(privileged={'k': 1e308})": r"k = 1e\+308, .* standard deviations",
+    "predict(privileged={'a': 3})": "expected a value for each of k",
+    "predict(privileged={'k': float('inf')})": "k = inf, expected a finite number",
+    "predict(privileged={'k': 1e308})": r"k = 1e\+308, expected a finite number",
     "predict(by=3)": "unknown part of the forecaster 3",
     # Answers
     "forecast.quantile([])": r"one or a list, got \[\]",

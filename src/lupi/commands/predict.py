@@ -27,7 +27,7 @@ def predict(
     plot: Path | None = None,
     systems: Path | None = None,
     known: dict[str, str] | None = None,
-    privileged: dict[str, float] | None = None,
+    privileged: dict[str, str] | None = None,
     start: str | None = None,
     overwrite: Overwrite = False,
     json: Json = False,
@@ -68,7 +68,8 @@ def predict(
         A value that training knew of new runs too, of all runs here, such as --known.dose 3; where
         it differs between runs, or changes, it is a column of the observations.
     privileged
-        A privileged value that is known of the new runs all the same, such as --privileged.k 0.5.
+        A privileged value that is known of the new runs all the same, such as --privileged.k 0.5,
+        or a category.
     start
         The column of the observations that says when a run with dates began, if that was before its
         first row. Default: that of the training data, where the observations have it.
@@ -100,8 +101,8 @@ def predict(
         observations,
         read_times(times),
         starts=start,
-        known=None if known is None else {name: _value(text) for name, text in known.items()},
-        privileged=privileged,
+        known=_values(known),
+        privileged=_values(privileged),
         num_samples=samples,
         seed=seed,
     )
@@ -163,6 +164,11 @@ def _describe(forecast, coverage: float) -> None:
 
 def _sentence(text: str) -> str:
     return text[0].upper() + text[1:]
+
+
+def _values(given: dict[str, str] | None) -> dict[str, float | str] | None:
+    """What options say of columns."""
+    return None if given is None else {name: _value(text) for name, text in given.items()}
 
 
 def _value(text: str) -> float | str:

@@ -70,7 +70,7 @@ def _path(
     numbers = {
         name: value
         for column in given
-        for name, value in _numbers(column, given[column], columns).items()
+        for name, value in as_numbers(column, given[column], columns).items()
     }
     columns_of = [
         path.values[:, places[name]]
@@ -95,7 +95,7 @@ def _check_alike(table: SeriesTable, columns: Columns) -> None:
             )
 
 
-def _numbers(name: str, value: Any, columns: Columns) -> dict[str, float]:
+def as_numbers(name: str, value: Any, columns: Columns) -> dict[str, float]:
     """A value of a column as the numbers that it becomes; an error says what is wrong with it."""
     kinds = columns.categories.get(name)
     if kinds is None:

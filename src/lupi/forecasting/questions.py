@@ -16,7 +16,7 @@ from lupi.data.reading import column_names, read_series
 from lupi.data.series_table import Columns, SeriesTable, original_times
 from lupi.data.starts import in_timezone
 from lupi.errors import UserError
-from lupi.forecasting.known import with_known
+from lupi.forecasting.known import as_numbers, with_known
 from lupi.forecasting.refusals import check_labels, refusal
 
 LATEST = 1.1
@@ -178,14 +178,15 @@ def check_columns(table: SeriesTable, columns: Columns) -> None:
 def _read_privileged(
     given: Any, table: SeriesTable, trained: Trained
 ) -> tuple[np.ndarray | None, dict[int, str]]:
-    """Privileged values of each series, NaN where none is given. And series with one far from all
-    that the model has learnt from, by their place, and why they are refused."""
+    """Privileged values of each series, NaN where none is given. And series with one that is wrong
+    or far from all that the model has learnt from, by their place, and why they are refused."""
     if given is None:
         return None, {}
     names, labels = trained.columns.privileged, table.labels.tolist()
+    sources = trained.columns.privileged_sources
     expected = (
-        f"expected a number for each of {', '.join(names)} (or some of them), or of several series "
-        "a dictionary of these by series"
+        f"expected a value for each of {', '.join(sources)} (or some of them), or of several "
+        "series a dictionary of these by series"
         if names
         else "the model was trained without privileged columns, so none can be given"
     )
@@ -194,15 +195,22 @@ def _read_privileged(
     by_series = given if any(isinstance(v, Mapping) for v in given.values()) else None
     of_all = dict.fromkeys(labels, given) if by_series is None else by_series
     check_labels("privileged", of_all, table)
-    values = np.full((len(labels), len(names)), np.nan)
+    values, reasons = np.full((len(labels), len(names)), np.nan), {}
     for label, known in of_all.items():
         if not isinstance(known, Mapping):
             raise UserError(f"`privileged`: {expected}; got {label!r} = {known!r:.40}.")
         for name, value in known.items():
-            if name not in names or not isinstance(value, int | float | np.number):
+            if name not in (*names, *sources):
                 raise UserError(f"`privileged`: {expected}; got {name!r} = {value!r:.40}.")
-            if label in labels:  # or else it is refused already
-                values[labels.index(label), names.index(name)] = value
+            missing = isinstance(value, float | np.floating) and np.isnan(value)
+            if missing or label not in labels:  # or refused already
+                continue
+            i = labels.index(label)
+            try:
+                for one, number in as_numbers(name, value, trained.columns).items():
+                    values[i, names.index(one)] = number
+            except UserError as error:
+                reasons[i] = str(error)
     with np.errstate(over="ignore"):
         far = np.abs(trained.normalisation.to_model_privileged(values)) > STRANGE
     means = trained.normalisation.privileged_mean
@@ -210,7 +218,7 @@ def _read_privileged(
         i: f"is given {names[j]} = {values[i, j]:g}, more than {STRANGE:.0f} standard deviations "
         f"from the training mean of {means[j]:g}: check its unit, or leave it out."
         for i, j in np.argwhere(far).tolist()
-    }
+    } | reasons
 
 
 def _in_trained_units(table: SeriesTable, columns: Columns) -> SeriesTable:
