@@ -237,7 +237,7 @@ def _of_values(
 
     By the CRPS in units of each system's own width, as errors at the edges of a family are many
     times those within. The likeliest factors, which few large errors decide, made 90 % intervals
-    cover 94 % on Lotka-Volterra (87 % on stiffness, as these do), a plain CRPS 95 %; the interval
+    cover 94 % on Lotka-Volterra (87 % on stiffness), a plain CRPS 95 %; the interval
     score makes more of chance: 84 % on stiffness. What so many factors make of few systems is too
     narrow all the same (85 % on damping), so all are then made as wide as `COVERED` of the values
     call for, of all numbers of points together.
