@@ -9,6 +9,7 @@ import pytest
 import lupi
 from lupi.cli import main
 from lupi.errors import UserError
+from lupi.forecasting.known import unlike_training
 
 COLUMNS = {"series": "run", "time": "t", "observed": ["y"], "privileged": ["rate"]}
 KNOWN = {"known": ["dose", "sex"], "positive": ["y"]}
@@ -88,6 +89,13 @@ def test_the_file_holds_what_is_known(trained, tmp_path):
     )
 
 
+def test_of_a_file_that_does_not_have_the_range_nothing_is_told(trained):
+    units = trained.normalisation.model_copy(update={"known_least": (), "known_most": ()})
+    table = lupi.read_series(RUNS.assign(dose=1e4), **COLUMNS, **KNOWN)
+    assert unlike_training(table, units, farthest=20.0) == ({}, {})
+    assert len(unlike_training(table, trained.normalisation, farthest=20.0)[1]) == 16
+
+
 def test_evaluation_is_in_original_units(trained):
     table = lupi.read_series(RUNS, **COLUMNS, **KNOWN)
     found = lupi.evaluate(trained, table, context="first:0.5")
@@ -149,6 +157,32 @@ def test_of_several_runs_only_those_that_are_not_known_enough_of_are_refused(tra
         )
     assert ended.value.code == 2
     assert pd.read_csv(out)["refused"].notna().sum() == 2
+
+
+def test_a_known_value_outside_of_training_is_told(trained, tmp_path, capsys):
+    doses = RUNS["dose"]
+    least, most = doses.min(), doses.max()
+    for dose in (least, most, most + 0.05 * (most - least)):
+        assert trained.predict(NEW.assign(dose=dose), [0.5]).unlike == {}
+    found = trained.predict(NEW.assign(dose=2 * most), [0.5])
+    told = f"series 'r3' has the known value dose = {2 * most:g}, where training knew {least:g} to "
+    assert found.warnings[0].startswith(told)
+    assert found["r3"].warnings == found.warnings
+    several = pd.concat([NEW, NEW.assign(run="other", dose=2 * most)], ignore_index=True)
+    assert list(trained.predict(several, [0.5]).unlike) == ["other"]
+    trained.save(tmp_path / "model.lupi")
+    several.to_csv(tmp_path / "new.csv", index=False)
+    model, new, out = (str(tmp_path / name) for name in ("model.lupi", "new.csv", "forecast.csv"))
+    main(["predict", model, new, "--out", out])
+    assert "'other' has the known value dose" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_known_value_in_another_unit_is_refused(trained):
+    several = pd.concat([NEW, NEW.assign(run="other", dose=3000.0)], ignore_index=True)
+    found = trained.predict(several, [0.5])
+    assert found.series == ["r3"]
+    assert "check the column and its unit" in found.refused["other"]
+    assert found.warnings == trained.predict(NEW, [0.5]).warnings
 
 
 TWO = pd.concat([NEW, NEW.assign(run="other")], ignore_index=True)

@@ -50,6 +50,9 @@ class Normalisation(BaseModel):
     known_mean: tuple[float, ...] = ()
     known_scale: tuple[float, ...] = ()
     """Of what is known of new series too; categories stay 0 and 1."""
+    known_least: tuple[float, ...] = ()
+    known_most: tuple[float, ...] = ()
+    """Its smallest and largest values in training; empty in files of before they were kept."""
     num_knots: int = Field(default=1, ge=1, le=KNOTS)
     """Of its path: 1 where nothing changes within a series."""
 
@@ -179,6 +182,8 @@ def _of_known(table: SeriesTable) -> dict[str, Any]:
     return {
         "known_mean": tuple(np.where(kinds, 0.0, mean).tolist()),
         "known_scale": tuple(np.where(kinds | (scale == 0), 1.0, scale).tolist()),
+        "known_least": tuple(known.values.min(axis=0).tolist()),
+        "known_most": tuple(known.values.max(axis=0).tolist()),
         "num_knots": KNOTS if known.varies else 1,
     }
 

@@ -201,6 +201,7 @@ def without_runaways(question: Question, answer: Answer) -> tuple[Question, Answ
         [question.times[i] for i in kept.tolist()],
         None if question.privileged is None else question.privileged[kept],
         {**question.refused, **{labels[i]: reason for i, reason in reasons.items()}},
+        question.unlike,
     )
     findings = {
         place: answer.findings[i] for place, i in enumerate(kept.tolist()) if i in answer.findings

@@ -179,6 +179,10 @@ def _check_together(contents: Contents) -> None:
             if len(mean) != size or len(scale) != size:
                 raise ValueError(f"expected units of {size} {name} columns, found {len(mean)}")
             scales, others = [*scales, *scale], [*others, *mean]
+        ranges = units.known_least, units.known_most
+        if {len(end) for end in ranges} not in ({0}, {sizes["known"]}):
+            raise ValueError(f"ranges of {len(units.known_least)} known columns")
+        others += [*units.known_least, *units.known_most]
         if len(units.limits) not in (0, sizes["observed"]):
             raise ValueError(f"limits of {len(units.limits)} columns")
         if not (np.isfinite([*scales, *others]).all() and min(scales) > 0):

@@ -113,6 +113,8 @@ class Forecast:
     best guess, and not the distribution that follows from its observations."""
     refused: dict[Any, str] = field(default_factory=dict)
     """Series that could not be forecast, by label, with the reason."""
+    unlike: dict[Any, str] = field(default_factory=dict)
+    """What is known of series, by label, that was known of none in training."""
     learnt_from: tuple[int, int] = (0, MOST_SEEN)
     """The least and the largest number of observations that training forecasts from."""
 
@@ -238,8 +240,8 @@ class Forecast:
 
     @property
     def warnings(self) -> list[str]:
-        """Why intervals may be too narrow, each as a sentence: times or numbers of observations
-        that training knows nothing of, and series of which too few samples count."""
+        """Why intervals may be too narrow, each as a sentence: times, numbers of observations or
+        known values that training knows nothing of, and series of which too few samples count."""
         found = []
         beyond = int((self.spans > 1 + 1e-6).sum())
         if beyond:
@@ -259,6 +261,13 @@ class Forecast:
                     f"{name} has {numbers[np.argmax(which)]:,} observations{more}: the model has "
                     f"learnt to forecast from {least} to {most}, and intervals may be too narrow."
                 )
+        unlike = [label for label in self.series if label in self.unlike]
+        if unlike:
+            more = f", and {len(unlike) - 1} others are as far out" if len(unlike) > 1 else ""
+            found.append(
+                refusal(self.columns, unlike[0], self.unlike[unlike[0]])
+                + f"{more}: what follows from it was never seen, and intervals may be too narrow."
+            )
         doubtful = self._doubtful
         if doubtful:
             some = "" if self.columns.series is None else f" of {listed(doubtful)}"

@@ -251,6 +251,7 @@ class Forecaster:
                 table.times, np.repeat(question.origins, table.lengths)
             ),
             refused=dict(question.refused),
+            unlike=dict(question.unlike),
             learnt_from=self.settings.sizes_learnt_from,
             **self._found(findings, table.labels),
         )

@@ -7,11 +7,15 @@ from typing import Any
 import numpy as np
 
 from lupi.data.known import Known, Path, expanded_names
+from lupi.data.normalisation import Normalisation
 from lupi.data.parsing import LARGEST
 from lupi.data.problems import listed
 from lupi.data.series_table import Columns, SeriesTable
 from lupi.errors import UserError
 from lupi.forecasting.refusals import check_labels
+
+SLIGHTLY = 0.1
+"""Of the width of what training knew: a value so far outside is as good as inside."""
 
 
 def with_known(
@@ -80,6 +84,32 @@ def _path(
         for name in expanded_names(columns.known, columns.categories)
     ]
     return Path(path.times, np.stack(columns_of, axis=1))
+
+
+def unlike_training(
+    table: SeriesTable, normalisation: Normalisation, *, farthest: float
+) -> tuple[dict[int, str], dict[int, str]]:
+    """Series of which something is known outside of what training knew, by their place, in words;
+    and those that are refused for it, so many times as far out as training is wide, and why."""
+    unlike: dict[int, str] = {}
+    far: dict[int, str] = {}
+    if table.known is None or not normalisation.known_most:
+        return unlike, far
+    least, most = (np.array(normalisation.known_least), np.array(normalisation.known_most))
+    width = np.where(most > least, most - least, np.maximum(np.abs(most), 1.0))
+    names = expanded_names(table.columns.known, table.columns.categories)
+    for i in range(len(table)):
+        values = table.known.path(i).values
+        out = np.maximum(values - most, least - values) / width
+        knot, j = np.unravel_index(np.argmax(out), out.shape)
+        if out[knot, j] <= SLIGHTLY:
+            continue
+        what = f"has the known value {names[j]} = {values[knot, j]:g}"
+        range_ = f"{least[j]:g} to {most[j]:g}" if most[j] > least[j] else f"{most[j]:g} alone"
+        unlike[i] = f"{what}, where training knew {range_}"
+        if out[knot, j] > farthest:
+            far[i] = f"{unlike[i]}: check the column and its unit, or train on such series too."
+    return unlike, far
 
 
 def _check_alike(table: SeriesTable, columns: Columns) -> None:

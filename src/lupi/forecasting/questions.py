@@ -16,7 +16,7 @@ from lupi.data.reading import column_names, read_series
 from lupi.data.series_table import Columns, SeriesTable, original_times
 from lupi.data.starts import in_timezone
 from lupi.errors import UserError
-from lupi.forecasting.known import as_numbers, with_known
+from lupi.forecasting.known import as_numbers, unlike_training, with_known
 from lupi.forecasting.refusals import check_labels, refusal
 
 LATEST = 1.1
@@ -47,6 +47,8 @@ class Question(NamedTuple):
     """What is known of them all the same, in original units; NaN where nothing is."""
     refused: Mapping[Any, str] = {}
     """Other series, with the reason why they cannot be forecast."""
+    unlike: Mapping[Any, str] = {}
+    """What is known of series, by their labels, that was known of none in training."""
 
 
 class Trained(NamedTuple):
@@ -78,12 +80,14 @@ def read_question(
     origins = _origins(table.columns, began, trained)
     wanted = _read_times(table, times, origins, trained.normalisation)
     values, wrong = _read_privileged(privileged, table, trained)
+    unlike, far = unlike_training(table, trained.normalisation, farthest=STRANGE)
     reasons = (  # of several the last
         _wrong_times(table, wanted, origins, trained.normalisation)
         | _wrong_seen(table, origins, trained.normalisation)
         | _wrong_gaps(table, trained)
         | _wrong_starts(table, began)
         | wrong
+        | far
         | unknown
     )
     if len(reasons) == len(table):
@@ -97,6 +101,7 @@ def read_question(
         [np.maximum(wanted[i], begins[i]) for i in kept.tolist()],
         None if values is None else values[kept],
         {labels[i]: reasons[i] for i in sorted(reasons)} | table.unfit,
+        {labels[i]: unlike[i] for i in kept.tolist() if i in unlike},
     )
 
 
