@@ -116,6 +116,21 @@ def test_few_held_out_series_do_not_make_a_model_surer_of_itself():
     assert (np.asarray(family.trust.inflation) > 0.8).all()
 
 
+@pytest.mark.parametrize("value", [0.0, 3.0])
+def test_a_privileged_value_that_is_one_and_the_same_is_read_as_that(value):
+    training, held_out = noisy_lines(200, NOISE, 0), noisy_lines(96, NOISE, 1)
+    same = [
+        Task(one.observations, np.full_like(one.privileged, value)) for one in (training, held_out)
+    ]
+    family = prepare(Known("line"), Refined(), *same, key=KEY)
+    assert family is not None
+    found = family.read(family.means[0])
+    np.testing.assert_allclose(found.loc, value, atol=1e-5)
+    assert (np.asarray(found.scale) > 0).all()
+    assert (np.asarray(found.scale) < 1e-3).all()
+    assert np.isfinite(family.trust.gathering.factors).all()
+
+
 def test_the_encoder_alone_needs_no_preparation():
     tasks = noisy_lines(8, NOISE, 0)
     assert prepare(Known("line"), Amortised(), tasks, tasks, key=KEY) is None

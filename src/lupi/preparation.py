@@ -265,7 +265,8 @@ def _of_values(
         number = sum(len(np.unique(answer.questions.series)) for answer in answers[usual])
         # Of so many new systems one more is to be covered too, as far as few can tell.
         level = min(COVERED * (1 + 1 / number), MOST_COVERED)
-        wider = float(np.quantile(distances, level)) / NORMAL
+        # Not to nothing, as of a value that is always the same.
+        wider = max(float(np.quantile(distances, level)) / NORMAL, NOISES[0])
     factors = ((wider * apart) ** weight).astype(np.float32)
     return (wider * value) ** weight, Gathering(np.array(sizes, np.float32), factors)
 

@@ -20,6 +20,9 @@ NEGLIGIBLE, MOST_AXES = 1e-8, 16
 """Share of the variance of trajectories below which a direction says nothing; and how many are
 looked at, of those that say most."""
 
+EXACT = 1e-6
+"""Of a value, what is left open at least: its digits."""
+
 
 class Reader(eqx.Module):
     """A Gaussian process from the trajectory of a system to its privileged values.
@@ -106,4 +109,5 @@ def _fit_column(distances: np.ndarray, median: float, values: np.ndarray):
     _, precision, error, solution = best
     weights = np.zeros(len(values))
     weights[known] = solution * scale
-    return mean, precision, error * scale, weights
+    # Of a value that is one and the same, what its digits do not tell: nothing has no width at all.
+    return mean, precision, max(error * scale, EXACT * max(abs(mean), scale)), weights
