@@ -27,7 +27,9 @@ def show(model: Path, /, *, json: Json = False) -> None:
         show_result(size | header, as_json=True)
         return
     provenance = dict(header["provenance"])
-    told = {name: value for name, value in provenance.items() if name != "out_of_fold"}
+    told = {
+        name: value for name, value in provenance.items() if name not in ("out_of_fold", "asked")
+    }
     # Digests of series tell nobody anything.
     told["data"] = {name: value for name, value in told["data"].items() if name != "digests"}
     # Of each network its units, and weights once more: for programs.

@@ -92,6 +92,9 @@ class SettingOptions:
     find_positive
         Take observed columns that have no value below 0 for positive, as --positive does, where
         plain guesses forecast runs left out better by their logarithms. Default: as --blend.
+    choose
+        Train networks with another weight of the divergence and of another width too, and take
+        those that forecast runs left out best; takes about three times as long.
     """
 
     train: TrainOptions | None = None
@@ -102,6 +105,7 @@ class SettingOptions:
     blend: bool | None = None
     validation_share: float | None = None
     find_positive: bool | None = None
+    choose: bool | None = None
 
     def as_dictionary(self) -> dict[str, Any]:
         """What was given."""
@@ -155,6 +159,7 @@ def train(
     from lupi.data.reading import read_series
     from lupi.data.suggestions import suggest
     from lupi.forecasting import Forecaster, forecaster_settings
+    from lupi.forecasting.choosing import remove_checkpoints
     from lupi.forecasting.finished import read_same
 
     chosen = {} if config is None else _read_config(config)
@@ -203,14 +208,14 @@ def train(
             if forecaster.provenance["interrupted"]:
                 raise KeyboardInterrupt
             forecaster.save(target)
-        checkpoint.unlink(missing_ok=True)
+        remove_checkpoints(checkpoint)
     _show(out, forecaster.provenance, json)
 
 
 def _show(out: Path, provenance: dict[str, Any], json: bool) -> None:
     """What was made, and how it did on runs left out."""
     names = ("epochs", "best_epoch", "seconds", "interrupted", "validation")
-    names += ("positive",) if "positive" in provenance else ()
+    names += tuple(name for name in ("positive", "tried") if name in provenance)
     names += tuple(name for name in ("out_of_fold", "weights") if name in provenance and json)
     told = {"model": str(out), "bytes": out.stat().st_size}
     show(told | {name: provenance[name] for name in names}, as_json=json)

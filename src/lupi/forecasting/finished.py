@@ -25,5 +25,6 @@ def read_same(
         return None
     provenance = header["provenance"]
     made = {name: provenance[name] for name in ("seed", "versions")}
-    made |= {"settings": header["settings"], "data": provenance["data"]["fingerprint"]}
+    made |= {"settings": provenance.get("asked", header["settings"])}
+    made |= {"data": provenance["data"]["fingerprint"]}
     return provenance if made == identity_of(series, settings, seed=seed) else None

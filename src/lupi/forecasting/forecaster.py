@@ -19,10 +19,12 @@ from lupi.data.series_table import Columns, check_is_table, original_times
 from lupi.distributions import NormalMixture
 from lupi.errors import UserError, UserNotice, check_seed, check_whole, settings_problem
 from lupi.forecasting.answers import answer_question, without_runaways
+from lupi.forecasting.choosing import learn_and_choose
 from lupi.forecasting.fitted import NETWORKS, Fitted
 from lupi.forecasting.fitted_file import load_fitted, save_fitted
 from lupi.forecasting.forecast import Forecast, forecast_columns
-from lupi.forecasting.learning import learn
+from lupi.forecasting.learning import Learned, learn
+from lupi.forecasting.progress import say
 from lupi.forecasting.questions import Trained, read_question
 from lupi.forecasting.recovered import Recovered
 from lupi.forecasting.settings import ForecasterSettings, forecaster_settings
@@ -170,15 +172,18 @@ class Forecaster:
                 UserNotice,
                 stacklevel=2,
             )
-        self.settings = self.settings.suited_to(series)
-        self._fitted, stopped_by = learn(
-            series,
-            self.settings,
-            seed=seed,
-            checkpoint=checkpoint,
-            on_epoch=on_epoch,
-            progress=progress,
-        )
+        settings = self.settings.suited_to(series)
+
+        def learn_with(some: ForecasterSettings, path: str | os.PathLike | None) -> Learned:
+            how: dict[str, Any] = {"seed": seed, "on_epoch": on_epoch, "progress": progress}
+            return learn(series, some, checkpoint=path, **how)
+
+        if settings.choose:
+            quiet = say if progress else lambda _: None
+            learned = learn_and_choose(learn_with, settings, checkpoint=checkpoint, say=quiet)
+        else:
+            learned = learn_with(settings, checkpoint)
+        self._fitted, self.settings, stopped_by, _ = learned
         if isinstance(stopped_by, UserError):
             raise UserError(f"{stopped_by} What was best before is kept.") from stopped_by
         return self

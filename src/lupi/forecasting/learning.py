@@ -14,7 +14,6 @@ import jax
 import numpy as np
 
 from lupi._machinery.environment import num_threads
-from lupi._machinery.stopping import saved_if_stopped
 from lupi.blending import Blending, Judged, OutOfFold, fit_blending
 from lupi.data.held_out import Divided, leave_out_in_turns
 from lupi.data.normalisation import Normalisation, to_tasks
@@ -22,28 +21,17 @@ from lupi.data.problems import listed
 from lupi.data.ragged import RaggedTasks
 from lupi.data.series_table import SeriesTable
 from lupi.distributions import NormalMixture
-from lupi.errors import UserError, UserNotice
+from lupi.errors import UserNotice
 from lupi.forecasting.digests import digest_series
 from lupi.forecasting.fitted import NETWORKS, Fitted, Member, Part
+from lupi.forecasting.networks import Lessons, train_networks
 from lupi.forecasting.positive import find_positive, with_positive
-from lupi.forecasting.progress import say, show_epochs, show_waiting
+from lupi.forecasting.progress import say, show_waiting
 from lupi.forecasting.settings import ForecasterSettings
 from lupi.inference.family import some_tasks
-from lupi.models import AbstractProcess, build_process
-from lupi.objectives import Predictive
 from lupi.plain import PLAIN
 from lupi.preparation import prepare_together
-from lupi.training import EpochRow, TrainingSettings, TrainingState, begin, finish, train_epochs
-from lupi.training.best import best_epochs, is_stale
-from lupi.training.checkpoint import load_checkpoint, save_checkpoint
-
-SECONDS_BETWEEN_CHECKPOINTS = 10.0
-
-PATIENCE = 10
-"""Validations without a better one after which several networks stop learning."""
-
-MOST_VALIDATED = 32
-"""Series of each network that tell when to stop."""
+from lupi.training import EpochRow
 
 MOST_SERIES = 512
 """That plain guesses are made from."""
@@ -53,8 +41,11 @@ class Learned(NamedTuple):
     """What training came to."""
 
     fitted: Fitted
+    settings: ForecasterSettings
     stopped_by: BaseException | None
     """Before the end, if anything did."""
+    crps: float
+    """On series left out: of the forecaster, or of networks that are not blended as they train."""
 
 
 def learn(
@@ -82,26 +73,26 @@ def learn(
     held_out = _alike([one.held_out[0] for one in divided])
     gaps = training[0].observations.gaps is not None
     root = jax.random.key(seed)
-    build_key, fit_key = jax.random.split(root)
-    # The first member is the only one of a forecaster that has one.
-    keys = [(build_key, fit_key)]
-    keys += [tuple(jax.random.split(jax.random.fold_in(root, 100 + i))) for i in range(1, number)]
-    processes = [
-        build_process(
-            settings.process,
-            observation_size=len(series.columns.observed),
-            privileged_size=settings.privileged_size(len(series.columns.privileged)),
-            input_size=len(divided[0].normalisation.known_mean),
-            key=key,
-        )
-        for key, _ in keys
-    ]
-    train = settings.train.suited_to(len(training[0]), len(training[0].observations.ts), number)
-    run = _Run(processes, training, _to_validate(held_out), train, settings, checkpoint, identity)
-    with show_epochs(train.num_epochs(len(training[0]))) if progress else nullcontext() as show:
-        watchers = [watch for watch in (show, on_epoch) if watch is not None]
-        state, stopped_by = run.train([key for _, key in keys], watchers)
-    fitted = finish(processes, state, train, as_one=number > 1)
+    lessons = Lessons(
+        training,
+        held_out,
+        {
+            "observation_size": len(series.columns.observed),
+            "privileged_size": settings.privileged_size(len(series.columns.privileged)),
+            "input_size": len(divided[0].normalisation.known_mean),
+        },
+    )
+
+    networks = train_networks(
+        settings,
+        lessons,
+        root=root,
+        checkpoint=checkpoint,
+        identity=identity,
+        on_epoch=on_epoch,
+        progress=progress,
+    )
+    fitted = networks.fitted
     waiting = show_waiting("Looking at series that were left out")
     with waiting if progress else nullcontext():
         families = prepare_together(
@@ -131,7 +122,7 @@ def learn(
                 )
                 for name, weight in blending.weights.items()
             }
-    best = best_epochs([one.history for one in fitted], number > 1)
+    best = networks.best
     provenance = {
         "data": {"fingerprint": identity["data"], "series": len(series), "gaps": gaps}
         | {"digests": digest_series(given)},
@@ -139,8 +130,8 @@ def learn(
         "versions": identity["versions"],
         "python": platform.python_version(),
         "seconds": time.monotonic() - started,
-        "epochs": state.epoch,
-        "interrupted": stopped_by is not None,
+        "epochs": networks.epochs,
+        "interrupted": networks.stopped_by is not None,
         "best_epoch": best[0]["epoch"],
         "validation": {
             name: float(np.mean([row[name] for row in best]))
@@ -154,7 +145,8 @@ def learn(
         provenance |= _told(blending, series)
     whole = None if blending is None else blending.whole
     found = Fitted(settings, members, common, series.columns, provenance, parts, whole)
-    return Learned(found, stopped_by)
+    crps = networks.loss if blending is None else blending.judged["blend"].crps
+    return Learned(found, settings, networks.stopped_by, crps)
 
 
 def identity_of(series: SeriesTable, settings: ForecasterSettings, *, seed: int) -> dict[str, Any]:
@@ -238,80 +230,3 @@ def _alike(tasks: list[RaggedTasks]) -> list[RaggedTasks]:
         )
 
     return [with_gaps(one) for one in tasks]
-
-
-def _to_validate(tasks: list[RaggedTasks]) -> list[RaggedTasks]:
-    """As many of each as there are of the fewest; of several networks no more than needed."""
-    if len(tasks) == 1:
-        return tasks
-    number, rng = min(MOST_VALIDATED, *map(len, tasks)), np.random.default_rng(0)
-    return [one.only(np.sort(rng.permutation(len(one))[:number])) for one in tasks]
-
-
-class _Run(NamedTuple):
-    """All that training needs to know, wherever it stands."""
-
-    processes: list[AbstractProcess]
-    training: list[RaggedTasks]
-    validation: list[RaggedTasks]
-    train_settings: TrainingSettings
-    settings: ForecasterSettings
-    checkpoint: str | os.PathLike | None
-    identity: dict[str, Any]
-
-    def _is_over(self, state: TrainingState) -> bool:
-        """Whether several networks have learnt what they can."""
-        return len(self.processes) > 1 and is_stale(state.histories, patience=PATIENCE)
-
-    def train(self, keys, watchers) -> tuple[TrainingState, BaseException | None]:
-        """The last good state of training, and what stopped it before the end, if anything."""
-        state, saved, path = None, time.monotonic(), self.checkpoint
-        settings = self.train_settings
-        if path is not None:
-            like = begin(self.processes, settings, len(self.training[0]), len(self.validation[0]))
-            state = load_checkpoint(path, like, identity=self.identity)
-        if state is not None and self._is_over(state):
-            return state, None
-        epochs = train_epochs(
-            self.processes,
-            self.training,
-            self.validation,
-            settings=settings,
-            objective=self.settings.objective,
-            judge=Predictive() if self.settings.blend else None,
-            as_one=len(self.processes) > 1,
-            keys=keys,
-            state=state,
-        )
-
-        def save() -> None:
-            if path is not None and state is not None:
-                save_checkpoint(path, state, identity=self.identity)
-
-        try:
-            with saved_if_stopped(save):
-                for state in epochs:
-                    for watch in watchers:
-                        watch(_mean_row(state.histories))
-                    if time.monotonic() - saved > SECONDS_BETWEEN_CHECKPOINTS:
-                        save()
-                        saved = time.monotonic()
-                    if self._is_over(state):
-                        break
-            save()
-        except (KeyboardInterrupt, UserError) as stopped_by:
-            if state is None:
-                raise
-            save()
-            return state, stopped_by
-        assert state is not None  # there is at least one epoch
-        return state, None
-
-
-def _mean_row(histories: list[list[EpochRow]]) -> EpochRow:
-    """The last epoch, over the members."""
-    rows = [history[-1] for history in histories]
-    if len(rows) == 1:
-        return rows[0]
-    means = {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
-    return means | {"epoch": rows[0]["epoch"]}

@@ -1,5 +1,7 @@
 """Where a forecaster comes from, as its file says it."""
 
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 
@@ -44,3 +46,7 @@ class Provenance(_Known):
     weights: dict[str, FiniteFloat] = {}
     positive: list[str] = []
     """Observed columns that were found to be better forecast as logarithms."""
+    tried: dict[str, FiniteFloat] = {}
+    """Where settings were chosen: the CRPS of each on runs left out, by what was changed."""
+    asked: dict[str, Any] = {}
+    """And the settings that were asked for, of which some were changed."""
