@@ -8,6 +8,7 @@ from importlib.metadata import version
 
 from benchmarks.amortising import measure_amortising
 from benchmarks.common import FIGURES, HERE
+from benchmarks.everyone import measure_everyone
 from benchmarks.figure_1 import measure_figure_1
 from benchmarks.figures import draw_growth, draw_privileged, draw_speed
 from benchmarks.finding import measure_finding
@@ -40,6 +41,7 @@ PARTS = {
     "amortising": measure_amortising,
     "search": measure_search,
     "privileged": measure_privileged,
+    "everyone": measure_everyone,
     "real": measure_real,
     "figure-1": measure_figure_1,
 }

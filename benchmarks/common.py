@@ -1,5 +1,6 @@
 """What the benchmarks share: trained models, their data, and how times are summed up."""
 
+import json
 import os
 import time
 from collections.abc import Callable
@@ -53,6 +54,17 @@ def task_data(
         time_unit=chosen.horizon,
         key=jax.random.key(1000 + seed),
     )
+
+
+def read_lines(path: Path) -> list[dict]:
+    """What has been measured, where each line of a file is a measurement in JSON."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def add_lines(path: Path, *rows: dict) -> None:
+    """Keep what is done: it is not done again."""
+    with path.open("a") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
 
 
 def summary(values) -> dict[str, float]:

@@ -8,13 +8,11 @@ of `everyone.jsonl`, and is not done again: all of them take hours, not necessar
 benchmarks.everyone --tables` prints what there is, as Markdown.
 """
 
-import json
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import benchmarks.common  # noqa: F401  one thread
-from benchmarks.common import HERE
+from benchmarks.common import HERE, add_lines, read_lines  # and one thread
 from lupi.experiments import (
     EXPERIMENTS,
     ReproductionSettings,
@@ -132,8 +130,7 @@ def keep_finished(task: str) -> None:
         if len(finished) < SEEDS:
             continue
         line = _line(task, who, [record for run in finished for record in run.records])
-        with LINES.open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        add_lines(LINES, line)
         print(f"  {task}, {who}: {line['test'].get('crps')}", flush=True)
 
 
@@ -160,8 +157,7 @@ def _line(task: str, who: str, records: list[Record]) -> dict:
 
 def rows() -> list[dict]:
     """What has been measured."""
-    lines = LINES.read_text().splitlines() if LINES.exists() else []
-    return [json.loads(line) for line in lines]
+    return read_lines(LINES)
 
 
 def _done() -> set[tuple[str, str]]:

@@ -7,7 +7,6 @@ experiment, a number of training systems, clean or noisy. A cell that is done is
 `python -m benchmarks.privileged stiffness-25 damping-100-noisy` does some cells.
 """
 
-import json
 import sys
 from math import ceil
 from pathlib import Path
@@ -15,8 +14,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import stdtrit
 
-import benchmarks.common  # noqa: F401  one thread
-from benchmarks.common import HERE
+from benchmarks.common import HERE, add_lines, read_lines  # and one thread
 from lupi.experiments import (
     EXPERIMENTS,
     PAPER_MODELS,
@@ -55,15 +53,13 @@ def run_cell(cell: str) -> None:
         return
     reproduce(settings(), FOLDER, experiments={cell: cells()[cell][0]}, seeds=SEEDS)
     row = row_of(cell)
-    with LINES.open("a") as file:
-        file.write(json.dumps(row) + "\n")
+    add_lines(LINES, row)
     print(f"  {cell}: {row['mse']}", flush=True)
 
 
 def rows() -> list[dict]:
     """What has been measured."""
-    lines = LINES.read_text().splitlines() if LINES.exists() else []
-    return [json.loads(line) for line in lines]
+    return read_lines(LINES)
 
 
 def cell_name(name: str, size: int, noise: float) -> str:

@@ -7,14 +7,13 @@ division that is done is a line of `real.jsonl`: stopped, it goes on from there.
 them anew, take that file away.
 """
 
-import json
 import sys
 import time
 
 import numpy as np
 
 import lupi
-from benchmarks.common import HERE
+from benchmarks.common import HERE, add_lines, read_lines
 from lupi.plain import PLAIN
 
 DEVELOPED_ON = {
@@ -107,8 +106,7 @@ def as_table(context: str) -> str:
 
 def done() -> list[dict]:
     """What has been measured."""
-    lines = LINES.read_text().splitlines() if LINES.exists() else []
-    return [json.loads(line) for line in lines]
+    return read_lines(LINES)
 
 
 def run(name: str, split: int) -> None:
@@ -138,8 +136,7 @@ def run(name: str, split: int) -> None:
         "weights": forecaster.provenance["weights"],
     }
     row |= {context: _judge(forecaster, test, context) for context in CONTEXTS}
-    with LINES.open("a") as file:
-        file.write(json.dumps(row) + "\n")
+    add_lines(LINES, row)
     print(f"  {name} {split}: {row['seconds']:.0f} s", flush=True)
 
 

@@ -8,7 +8,6 @@ systems are not touched: `lupi reproduce --preset best` judges on them, once, wh
 `python -m benchmarks.search` does what is not done yet, and prints what came of it.
 """
 
-import json
 import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -16,8 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from loky import as_completed, cpu_count, get_reusable_executor
 
-import benchmarks.common  # noqa: F401  one thread
-from benchmarks.common import HERE
+from benchmarks.common import HERE, add_lines, read_lines  # and one thread
 from lupi._machinery.environment import worker_environment
 from lupi.data import Task
 from lupi.evaluation import draw_contexts, judge_recovered, score
@@ -81,15 +79,14 @@ def measure_search() -> list[dict]:
     futures = [executor.submit(train_and_judge, *pair) for pair in pairs if pair not in known]
     for future in as_completed(futures):
         found = future.result()
-        with ROWS.open("a") as file:
-            file.writelines(json.dumps(row) + "\n" for row in found)
+        add_lines(ROWS, *found)
         print(f"  {found[0]}", flush=True)
     return [_mean(*pair) for pair in pairs]
 
 
 def rows() -> list[dict]:
     """What has been measured."""
-    return [json.loads(line) for line in ROWS.read_text().splitlines()] if ROWS.exists() else []
+    return read_lines(ROWS)
 
 
 def _mean(hypothesis: str, experiment: str) -> dict:

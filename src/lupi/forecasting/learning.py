@@ -82,7 +82,6 @@ def learn(
             "input_size": len(divided[0].normalisation.known_mean),
         },
     )
-
     networks = train_networks(
         settings,
         lessons,

@@ -48,7 +48,6 @@ class Lessons(NamedTuple):
 class TrainedNetworks(NamedTuple):
     """What training came to."""
 
-    settings: ForecasterSettings
     fitted: list[Fitted]
     epochs: int
     stopped_by: BaseException | None
@@ -90,7 +89,7 @@ def train_networks(
         watchers = [watch for watch in (show, on_epoch) if watch is not None]
         state, stopped_by = run.train([key for _, key in keys], watchers)
     fitted = finish(processes, state, train, as_one=number > 1)
-    return TrainedNetworks(settings, fitted, state.epoch, stopped_by)
+    return TrainedNetworks(fitted, state.epoch, stopped_by)
 
 
 def _to_validate(tasks: list[RaggedTasks]) -> list[RaggedTasks]:
@@ -131,7 +130,7 @@ class _Run(NamedTuple):
             self.validation,
             settings=settings,
             objective=self.settings.objective,
-            judge=Predictive() if self.settings.blend else None,
+            judge=Predictive() if self.settings.blend or self.settings.choose else None,
             as_one=len(self.processes) > 1,
             keys=keys,
             state=state,
