@@ -13,9 +13,9 @@ import pytest
 TRAIN = """
 import sys
 import numpy as np, pandas as pd, lupi
-from lupi.forecasting import learning
+from lupi.forecasting import networks
 folder, epochs, model = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-learning.SECONDS_BETWEEN_CHECKPOINTS = 0.0
+networks.SECONDS_BETWEEN_CHECKPOINTS = 0.0
 settings = lupi.forecaster_settings(
     model=model,
     members=1,

@@ -14,7 +14,7 @@ import lupi
 from lupi._machinery.array_files import read_arrays, write_arrays
 from lupi.data.writing import write_table
 from lupi.errors import UserError, UserNotice
-from lupi.forecasting import learning
+from lupi.forecasting import learning, networks
 from lupi.training import loop
 
 COLUMNS = {"series": "run", "time": "t", "observed": ["x", "y"], "privileged": ["k"]}
@@ -313,7 +313,7 @@ def test_an_interrupted_training_keeps_the_best_so_far(tmp_path):
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, CrashError])
 def test_a_resumed_training_equals_one_that_never_stopped(trained, tmp_path, monkeypatch, error):
-    monkeypatch.setattr(learning, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    monkeypatch.setattr(networks, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
     path, seen = tmp_path / "checkpoint", []
     with contextlib.suppress(CrashError):
         fit(RUNS, checkpoint=path, on_epoch=stop_after(2, error))

@@ -163,7 +163,7 @@ def test_a_context_that_is_none_is_refused(trained, context):
 @pytest.mark.slow  # a longer training is compiled anew
 def test_training_stops_when_nothing_gets_better(monkeypatch):
     rows = []
-    monkeypatch.setattr("lupi.forecasting.learning.PATIENCE", 1)
+    monkeypatch.setattr("lupi.forecasting.networks.PATIENCE", 1)
     settings = SETTINGS.model_copy(
         update={"train": SETTINGS.train.model_copy(update={"epochs": 60, "learning_rate": 1.0})}
     )

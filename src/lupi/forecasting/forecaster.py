@@ -179,8 +179,8 @@ class Forecaster:
             return learn(series, some, checkpoint=path, **how)
 
         if settings.choose:
-            quiet = say if progress else lambda _: None
-            learned = learn_and_choose(learn_with, settings, checkpoint=checkpoint, say=quiet)
+            tell = say if progress else lambda _: None
+            learned = learn_and_choose(learn_with, settings, checkpoint=checkpoint, say=tell)
         else:
             learned = learn_with(settings, checkpoint)
         self._fitted, self.settings, stopped_by, _ = learned
