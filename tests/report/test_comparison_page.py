@@ -118,6 +118,26 @@ def test_the_report_has_the_interval_over_the_ideal_and_how_often_recovered_valu
     assert cells["90 % covers recovered"] == "87 %"
 
 
+def test_of_nearly_all_of_a_recovered_value_it_is_told_what_is_lacking():
+    found = results(records("lupi", LUPI, recovered_error=8.2e-5))
+    cells = dict(zip(COLUMNS, row(standings(found, "stiffness")[0]), strict=True))
+    assert cells["recovered, R²"] == "1 - 8e-05"
+
+
+def test_the_answer_names_the_best_of_several_ways_to_use_privileged_values():
+    found = results(
+        records("nopi", NOPI),
+        records("lupi", LUPI),
+        records("lupi-head", [0.19, 0.22, 0.23, 0.19]),
+        records("lupi-distillation", [0.11, 0.10, 0.12, 0.11]),
+    )
+    said = " ".join(answers(found, "stiffness", "k"))
+    assert "Of 3 ways to use it, LUPI has the lowest error" in said
+    assert "these seeds cannot tell it from LUPI, distilled." in said
+    one_way = results(records("nopi", NOPI), records("lupi", LUPI))
+    assert "ways to use it" not in " ".join(answers(one_way, "stiffness", "k"))
+
+
 def test_seconds_are_those_of_the_search_where_there_is_one():
     order = {one.label: one for one in standings(FOUND, "stiffness")}
     assert order["LUPI + search"].seconds == {"train": 3.0, "predict": 0.02}

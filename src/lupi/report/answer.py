@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from lupi.experiments.modes import REFINED
 from lupi.experiments.results import Results
-from lupi.report.standings import Help, Ratio, Standing, helps, standings
+from lupi.report.standings import Help, Ratio, Scores, Standing, helps, standings
 
 ENOUGH_SEEDS = 5
 """From which on intervals are as wide as they have to be, and hardly wider."""
@@ -17,7 +17,9 @@ def answers(results: Results, experiment: str, privileged: str) -> list[str]:
         return ["Nothing was finished, so nothing can be said."]
     sentences = [_which(order, results.settings.get("preset", "best"))]
     if privileged:
-        sentences.append(_do_they_help(helps(results, experiment), privileged))
+        found = _asked_best(helps(results, experiment))
+        sentences.append(_do_they_help(found, privileged))
+        sentences += _best_way(found, Scores(results, experiment))
     seeds = len({r.seed for r in results.records if r.experiment == experiment})
     if seeds < ENOUGH_SEEDS:
         sentences.append(
@@ -42,12 +44,16 @@ def _which(order: Sequence[Standing], preset: str) -> str:
     if others and others[0].behind.sign > 0:
         text += f" The next, {others[0].label}, has {_more(others[0].behind)}."
     if open_:
-        some = ", ".join(open_[:4]) + (f" and {len(open_) - 4} more" if len(open_) > 4 else "")
-        text += f" These seeds cannot tell it from {some}."
+        text += f" These seeds cannot tell it from {_some(open_)}."
     mean = next((one for one in others if one.who.base == "mean"), None)
     if mean is not None and mean.behind.sign > 0:
         text += f" The mean of the training systems, which knows nothing, has {_more(mean.behind)}."
     return text
+
+
+def _some(labels: Sequence[str]) -> str:
+    more = f" and {len(labels) - 4} more" if len(labels) > 4 else ""
+    return ", ".join(labels[:4]) + more
 
 
 def _named(one: Standing, preset: str) -> str:
@@ -75,13 +81,33 @@ def _do_they_help(found: Sequence[Help], privileged: str) -> str:
             f"Whether {privileged} helps cannot be told: that takes a model that learns from it "
             "and one of the same kind that does not, such as lupi and nopi."
         )
-    # With the search if there is one: it is what forecasts best, and what `lupi train` does.
-    end = REFINED if any(one.end == REFINED for one in found) else ""
-    found = [one for one in found if one.end == end]
     without = [one for one in found if one.other.privileged == "true"]
     sentences = [_verdict(one, privileged) for one in without]
     sentences += [_control(one) for one in found if one.other.privileged != "true"]
     return " ".join(sentences)
+
+
+def _asked_best(found: Sequence[Help]) -> list[Help]:
+    """With the search if there is one: it is what forecasts best, and what `lupi train` does."""
+    end = REFINED if any(one.end == REFINED for one in found) else ""
+    return [one for one in found if one.end == end]
+
+
+def _best_way(found: Sequence[Help], scores: Scores) -> list[str]:
+    """Which use of privileged values is best, of those that are held against the same model."""
+    sentences = []
+    without = [one for one in found if one.other.privileged == "true"]
+    for other in dict.fromkeys(one.other for one in without):
+        ways = sorted((o for o in without if o.other == other), key=lambda one: one.ratio.mean)
+        if len(ways) < 2:
+            continue
+        best, *rest = ((one.who, scores.values(one.who.name, "test" + one.end)) for one in ways)
+        open_ = [who.label for who, errors in rest if Ratio.of(errors, best[1]).sign == 0]
+        open_text = f"; these seeds cannot tell it from {_some(open_)}" if open_ else ""
+        sentences.append(
+            f"Of {len(ways)} ways to use it, {best[0].label} has the lowest error{open_text}."
+        )
+    return sentences
 
 
 def _verdict(one: Help, privileged: str) -> str:

@@ -134,6 +134,10 @@ COLUMNS = (
 )
 
 
+NEARLY_ALL = 0.005
+"""Of the variance lacking, below which two digits would say 1."""
+
+
 def row(one: Standing) -> list[str]:
     """What tables show of one contestant; `COLUMNS`."""
     return [
@@ -152,9 +156,12 @@ def _percent(one: Standing, name: str) -> str:
 
 
 def _recovered(one: Standing) -> str:
-    """The share of the variance of privileged values that is told, in the mean over them."""
+    """The share of the variance of privileged values that is told, in the mean over them; of
+    nearly all of it what is lacking."""
     found = one.metrics.get("recovered_error")
-    return "" if found is None else f"{1 - found.mean:.2f}"
+    if found is None:
+        return ""
+    return f"1 - {found.mean:.1g}" if 0 < found.mean < NEARLY_ALL else f"{1 - found.mean:.2f}"
 
 
 def more(one: Standing) -> list[str]:
