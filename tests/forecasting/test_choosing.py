@@ -1,4 +1,4 @@
-"""Settings that are chosen by series left out: the rule, Python, the command line and files."""
+"""Settings that are chosen by series left out: the rule, the command line and files."""
 
 import json
 from types import SimpleNamespace
@@ -12,17 +12,6 @@ from lupi.cli import main
 from lupi.forecasting.choosing import checkpoints, learn_and_choose
 from lupi.forecasting.learning import Learned
 from lupi.forecasting.settings import forecaster_settings
-
-COLUMNS = {"series": "run", "time": "t", "observed": "x"}
-SMALL = {
-    "model": "np",
-    "members": 2,
-    "blend": False,
-    "inference": "amortised",
-    "process": {"hidden_size": 8, "representation_size": 8},
-    "train": {"epochs": 2, "batch_size": 4, "target_sizes": (2, 6), "context_sizes": (1, 3)},
-    "choose": True,
-}
 
 
 def make_runs(number: int = 8) -> pd.DataFrame:
@@ -83,20 +72,7 @@ def test_stopped_in_the_middle_nothing_more_is_tried_and_the_best_is_kept():
     assert isinstance(stopped_by, KeyboardInterrupt)
 
 
-def test_a_forecaster_keeps_what_it_chose(tmp_path):
-    series = lupi.read_series(make_runs(), **COLUMNS)
-    forecaster = lupi.Forecaster(**SMALL).fit(series, seed=0, progress=False)
-    tried = forecaster.provenance["tried"]
-    assert list(tried) == ["as it is", "kl_weight 0.1", "hidden_size 64"]
-    changed = forecaster.settings.process.hidden_size == 64
-    assert changed == (tried["hidden_size 64"] == min(tried.values()))
-    forecaster.save(tmp_path / "model.lupi")
-    again = lupi.load(tmp_path / "model.lupi")
-    assert again == forecaster
-    assert again.settings == forecaster.settings
-
-
-def test_the_command_chooses_and_knows_when_it_is_finished(tmp_path, capsys):
+def test_the_command_chooses_keeps_what_it_chose_and_knows_when_it_is_finished(tmp_path, capsys):
     make_runs().to_csv(tmp_path / "runs.csv", index=False)
     options = ["--series", "run", "--time", "t", "--observed", "x", "--model", "np"]
     options += ["--members", "2", "--no-blend", "--inference", "amortised", "--choose"]
@@ -105,8 +81,13 @@ def test_the_command_chooses_and_knows_when_it_is_finished(tmp_path, capsys):
     train = ["train", str(tmp_path / "runs.csv"), *options, "--out", str(tmp_path / "m.lupi")]
     main(train)
     said = capsys.readouterr()
-    assert len(json.loads(said.out)["tried"]) == 3
+    tried = json.loads(said.out)["tried"]
+    assert list(tried) == ["as it is", "kl_weight 1", "hidden_size 64"]
     assert "Trying hidden_size 64" in said.err
+    chosen = lupi.load(tmp_path / "m.lupi")
+    widest = tried["hidden_size 64"] == min(tried.values())
+    assert (chosen.settings.process.hidden_size == 64) == widest
+    assert chosen.provenance["asked"]["process"]["hidden_size"] == 8
     assert sorted(path.name for path in tmp_path.glob("m.lupi*")) == ["m.lupi"]
     main(train)
     assert "is finished, from the same data, settings and seed" in capsys.readouterr().err
