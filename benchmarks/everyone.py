@@ -4,12 +4,12 @@ What `lupi compare` does with all of these names, on the paper's three tasks, cl
 folder from which it goes on when it was stopped. What a contestant comes to on one task is a line
 of `everyone.jsonl`, and is not done again: all of them take hours, not necessarily on one day.
 
-`python -m benchmarks.everyone stiffness damping-noisy` does some tasks; `python -m
-benchmarks.everyone --tables` prints what there is, as Markdown.
+`python -m benchmarks.everyone stiffness damping-noisy` does some tasks, `--models nopi,lupi` some
+contestants; `python -m benchmarks.everyone --tables` prints what there is, as Markdown.
 """
 
-import sys
-from collections.abc import Iterable, Iterator
+from argparse import ArgumentParser
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.common import HERE, add_lines, read_lines  # and one thread
@@ -76,11 +76,11 @@ def tasks() -> dict[str, tuple[str, float]]:
     return {name + end: (name, noise) for name in EXPERIMENTS for end, noise in NOISES.items()}
 
 
-def run_task(task: str) -> None:
-    """Train and judge everyone who is not done yet."""
+def run_task(task: str, models: Sequence[str] = CONTESTANTS) -> None:
+    """Train and judge those of them who are not done yet."""
     name, _ = tasks()[task]
     keep_finished(task)
-    waiting = [who for who in CONTESTANTS if (task, who) not in _done()]
+    waiting = [who for who in models if (task, who) not in _done()]
     if not waiting:
         return
 
@@ -222,8 +222,13 @@ def _table(columns: Iterable[str], cells: Iterable[list[str]]) -> list[str]:
 
 
 if __name__ == "__main__":
-    if "--tables" in sys.argv:
+    parser = ArgumentParser()
+    parser.add_argument("tasks", nargs="*", default=list(tasks()))
+    parser.add_argument("--models", default=",".join(CONTESTANTS))
+    parser.add_argument("--tables", action="store_true")
+    given = parser.parse_args()
+    if given.tables:
         print(as_tables())
     else:
-        for chosen in sys.argv[1:] or tasks():
-            run_task(chosen)
+        for chosen in given.tasks:
+            run_task(chosen, given.models.split(","))
