@@ -9,6 +9,7 @@ import pytest
 
 import lupi
 from lupi.cli import main
+from lupi.errors import UserError
 from lupi.forecasting.choosing import checkpoints, learn_and_choose
 from lupi.forecasting.learning import Learned
 from lupi.forecasting.settings import forecaster_settings
@@ -21,7 +22,7 @@ def make_runs(number: int = 8) -> pd.DataFrame:
     return pd.DataFrame({"run": run, "t": t, "x": np.sin(t + run) + 0.1 * rng.normal(size=len(t))})
 
 
-def choose(losses: dict[tuple[float, int], float], stopped_at=None, checkpoint=None):
+def choose(losses: dict, stopped_at=None, checkpoint=None, stopped_by=KeyboardInterrupt):
     """What is chosen where settings come to these errors, by weight of the divergence and width;
     and what was tried, with which checkpoint."""
     asked = []
@@ -29,7 +30,9 @@ def choose(losses: dict[tuple[float, int], float], stopped_at=None, checkpoint=N
     def learn(settings, path):
         who = settings.objective.kl_weight, settings.process.hidden_size
         asked.append((who, path))
-        stopped = KeyboardInterrupt() if who == stopped_at else None
+        if isinstance(losses[who], UserError):
+            raise losses[who]
+        stopped = stopped_by("it broke") if who == stopped_at else None
         return Learned(SimpleNamespace(provenance={}), settings, stopped, losses[who])
 
     found = learn_and_choose(
@@ -70,6 +73,16 @@ def test_stopped_in_the_middle_nothing_more_is_tried_and_the_best_is_kept():
     assert len(provenance["tried"]) == 2
     assert provenance["interrupted"]
     assert isinstance(stopped_by, KeyboardInterrupt)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_change_with_which_training_breaks_down_is_left_out(at_once):
+    broken = UserError("the loss stopped being a number") if at_once else 0.1
+    losses = {(0.1, 64): 2.0, (1.0, 64): broken, (0.1, 32): 1.0}
+    best, provenance, _, stopped_by = choose(losses, stopped_at=(1.0, 64), stopped_by=UserError)
+    assert best == (0.1, 32)
+    assert list(provenance["tried"]) == ["as it is", "hidden_size 32"]
+    assert stopped_by is None
 
 
 def test_the_command_chooses_keeps_what_it_chose_and_knows_when_it_is_finished(tmp_path, capsys):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from lupi.errors import UserError
 from lupi.forecasting.learning import Learned
 from lupi.forecasting.settings import SIZES, ForecasterSettings, with_sizes, with_weight
 
@@ -29,8 +30,9 @@ def learn_and_choose(
 ) -> Learned:
     """What forecasts series left out best (the CRPS), of these settings and some others.
 
-    One setting after the other is changed, and stays so where that is better. What each came to is
-    kept in the provenance, beside the settings that were asked for.
+    One setting after the other is changed, and stays so where that is better; a change with which
+    training breaks down is left out. What each came to is kept in the provenance, beside the
+    settings that were asked for.
     """
     paths = checkpoints(checkpoint) if checkpoint is not None else [None] * MOST_TRIED
     best = learn(settings, paths[0])
@@ -40,7 +42,14 @@ def learn_and_choose(
             if stopped_by is not None:
                 break
             say(f"Trying {what}")
-            found = learn(other, path)
+            try:
+                found = learn(other, path)
+            except UserError as error:
+                say(f"{what} is left out: {error}")
+                continue
+            if isinstance(found.stopped_by, UserError):
+                say(f"{what} is left out: {found.stopped_by}")
+                continue
             tried[what], stopped_by = found.crps, found.stopped_by
             if found.crps < best.crps:
                 best = found
