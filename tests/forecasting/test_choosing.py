@@ -13,6 +13,7 @@ from lupi.errors import UserError
 from lupi.forecasting.choosing import checkpoints, learn_and_choose
 from lupi.forecasting.learning import Learned
 from lupi.forecasting.settings import forecaster_settings
+from lupi.training import DivergenceError
 
 
 def make_runs(number: int = 8) -> pd.DataFrame:
@@ -27,16 +28,16 @@ def choose(losses: dict, stopped_at=None, checkpoint=None, stopped_by=KeyboardIn
     and what was tried, with which checkpoint."""
     asked = []
 
-    def learn(settings, path):
+    def learn(settings, *, checkpoint):
         who = settings.objective.kl_weight, settings.process.hidden_size
-        asked.append((who, path))
-        if isinstance(losses[who], UserError):
+        asked.append((who, checkpoint))
+        if isinstance(losses[who], BaseException):
             raise losses[who]
         stopped = stopped_by("it broke") if who == stopped_at else None
         return Learned(SimpleNamespace(provenance={}), settings, stopped, losses[who])
 
     found = learn_and_choose(
-        learn, forecaster_settings(), checkpoint=checkpoint, say=lambda _: None
+        learn, forecaster_settings(choose=True), checkpoint=checkpoint, say=lambda _: None
     )
     best = found.settings.objective.kl_weight, found.settings.process.hidden_size
     return best, found.fitted.provenance, asked, found.stopped_by
@@ -57,13 +58,17 @@ def test_what_forecasts_series_left_out_best_is_taken_one_change_at_a_time(losse
     assert [who for who, _ in asked] == list(losses)
     assert list(provenance["tried"].values()) == list(losses.values())
     assert list(provenance["tried"])[:2] == ["as it is", "kl_weight 1"]
-    assert provenance["asked"] == forecaster_settings().model_dump(mode="json")
+    assert provenance["asked"] == forecaster_settings(choose=True).model_dump(mode="json")
 
 
 def test_each_training_has_a_checkpoint_of_its_own():
     losses = {(0.1, 64): 1.0, (1.0, 64): 2.0, (0.1, 32): 3.0}
     *_, asked, _ = choose(losses, checkpoint="there")
-    assert [path for _, path in asked] == checkpoints("there") == ["there", "there.1", "there.2"]
+    assert [path for _, path in asked] == ["there", "there.1", "there.2"]
+    choosing = forecaster_settings(choose=True)
+    assert checkpoints("there", choosing) == ["there", "there.1", "there.2"]
+    assert checkpoints("there", forecaster_settings(model="cnp", choose=True))[1:] == ["there.1"]
+    assert checkpoints("there", forecaster_settings()) == ["there"]
 
 
 def test_stopped_in_the_middle_nothing_more_is_tried_and_the_best_is_kept():
@@ -75,9 +80,24 @@ def test_stopped_in_the_middle_nothing_more_is_tried_and_the_best_is_kept():
     assert isinstance(stopped_by, KeyboardInterrupt)
 
 
+def test_stopped_before_a_change_has_come_to_anything_the_best_so_far_is_kept():
+    losses = {(0.1, 64): 1.0, (1.0, 64): KeyboardInterrupt()}
+    best, provenance, _, stopped_by = choose(losses)
+    assert best == (0.1, 64)
+    assert list(provenance["tried"]) == ["as it is"]
+    assert provenance["interrupted"]
+    assert isinstance(stopped_by, KeyboardInterrupt)
+
+
+def test_what_is_wrong_with_more_than_a_setting_is_not_passed_over():
+    losses = {(0.1, 64): 1.0, (1.0, 64): UserError("the checkpoint is of another training")}
+    with pytest.raises(UserError, match="of another training"):
+        choose(losses)
+
+
 @pytest.mark.parametrize("at_once", [True, False])
 def test_a_change_with_which_training_breaks_down_is_left_out(at_once):
-    broken = UserError("the loss stopped being a number") if at_once else 0.1
+    broken = DivergenceError("the loss stopped being a number") if at_once else 0.1
     losses = {(0.1, 64): 2.0, (1.0, 64): broken, (0.1, 32): 1.0}
     best, provenance, _, stopped_by = choose(losses, stopped_at=(1.0, 64), stopped_by=UserError)
     assert best == (0.1, 32)

@@ -159,7 +159,7 @@ def train(
     from lupi.data.reading import read_series
     from lupi.data.suggestions import suggest
     from lupi.forecasting import Forecaster, forecaster_settings
-    from lupi.forecasting.choosing import remove_checkpoints
+    from lupi.forecasting.choosing import checkpoints
     from lupi.forecasting.finished import read_same
 
     chosen = {} if config is None else _read_config(config)
@@ -174,10 +174,11 @@ def train(
     check_seed(seed)
     target = target_of(out)
     checkpoint = target.with_name(f"{target.name}.checkpoint")
+    kept = checkpoints(checkpoint, complete)
     table = [("the table", file), ("--privileged-table", columns.privileged_table)]
     check_files(
         reads=[*table, ("--config", config)],
-        writes=[("--out", out), ("the checkpoint", checkpoint)],
+        writes=[("--out", out), *(("the checkpoint", Path(one)) for one in kept)],
         overwrite=True,  # what may be written over is seen from what is in it
     )
     series = read_series(file, **columns.as_arguments())
@@ -208,7 +209,8 @@ def train(
             if forecaster.provenance["interrupted"]:
                 raise KeyboardInterrupt
             forecaster.save(target)
-        remove_checkpoints(checkpoint)
+        for one in kept:
+            Path(one).unlink(missing_ok=True)
     _show(out, forecaster.provenance, json)
 
 

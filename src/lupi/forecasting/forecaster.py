@@ -5,6 +5,7 @@ import io
 import os
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -23,7 +24,7 @@ from lupi.forecasting.choosing import learn_and_choose
 from lupi.forecasting.fitted import NETWORKS, Fitted
 from lupi.forecasting.fitted_file import load_fitted, save_fitted
 from lupi.forecasting.forecast import Forecast, forecast_columns
-from lupi.forecasting.learning import Learned, learn
+from lupi.forecasting.learning import learn
 from lupi.forecasting.progress import say
 from lupi.forecasting.questions import Trained, read_question
 from lupi.forecasting.recovered import Recovered
@@ -173,16 +174,12 @@ class Forecaster:
                 stacklevel=2,
             )
         settings = self.settings.suited_to(series)
-
-        def learn_with(some: ForecasterSettings, path: str | os.PathLike | None) -> Learned:
-            how: dict[str, Any] = {"seed": seed, "on_epoch": on_epoch, "progress": progress}
-            return learn(series, some, checkpoint=path, **how)
-
+        run = partial(learn, series, seed=seed, on_epoch=on_epoch, progress=progress)
         if settings.choose:
             tell = say if progress else lambda _: None
-            learned = learn_and_choose(learn_with, settings, checkpoint=checkpoint, say=tell)
+            learned = learn_and_choose(run, settings, checkpoint=checkpoint, say=tell)
         else:
-            learned = learn_with(settings, checkpoint)
+            learned = run(settings, checkpoint=checkpoint)
         self._fitted, self.settings, stopped_by, _ = learned
         if isinstance(stopped_by, UserError):
             raise UserError(f"{stopped_by} What was best before is kept.") from stopped_by

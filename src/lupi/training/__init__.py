@@ -6,11 +6,12 @@ from lupi._machinery.lazy import lazy_names
 
 if TYPE_CHECKING:
     from lupi.training.best import EpochRow
-    from lupi.training.loop import Fitted, finish, fit, fit_together, train_epochs
+    from lupi.training.loop import DivergenceError, Fitted, finish, fit, fit_together, train_epochs
     from lupi.training.settings import TrainingSettings
     from lupi.training.state import TrainingState, begin
 
 _HOMES = {
+    "DivergenceError": "loop",
     "EpochRow": "best",
     "Fitted": "loop",
     "TrainingSettings": "settings",
@@ -23,6 +24,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "DivergenceError",
     "EpochRow",
     "Fitted",
     "TrainingSettings",

@@ -34,6 +34,10 @@ WORTH_OPTIMISING = 10_000
 """Tasks, over all epochs, from which on a loop is compiled to run fast, not to be ready soon."""
 
 
+class DivergenceError(UserError):
+    """Training broke down: other settings may do better."""
+
+
 class Fitted(NamedTuple):
     """A trained process and how it got there."""
 
@@ -257,7 +261,7 @@ def _check_finite(epoch: int, losses: np.ndarray, validation_losses: np.ndarray 
         where = f"on the validation tasks after epoch {epoch}"
     else:
         return
-    raise UserError(
+    raise DivergenceError(
         f"the loss stopped being a number {where} (the weights diverged, or what they "
         "describe could not be solved): lower learning_rate, or rescale the data."
     )
