@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from lupi.blending.calibration import Calibration
-from lupi.blending.shares import Share, context_features, weights_at
+from lupi.blending.calibration import Calibration, distances
+from lupi.blending.shares import Share, share_features, weights_at
 from lupi.data.observations import Observations
 from lupi.distributions import AnyArray
 from lupi.models import AbstractPredictor, Prediction
@@ -29,10 +29,15 @@ class Blend(AbstractPredictor):
         """How many quantities are observed."""
         return self.parts[0].observation_size
 
-    def weights(self, context: Observations) -> Float[Array, " part"]:
-        """Of the parts, by what the context shows."""
+    def weights(
+        self, context: Observations, times: Float[AnyArray, " time"]
+    ) -> Float[Array, "time part"]:
+        """Of the parts, by what the context shows and how far from it the times are."""
+        times = jnp.asarray(times)
         last = jnp.max(jnp.where(context.mask, context.ts, 0.0), initial=0.0)
-        features = context_features(jnp.sum(context.mask), last, jnp)
+        beyond, before = distances(context.ts, context.mask, times, jnp)
+        seen = jnp.sum(context.mask)
+        features = share_features(seen, last, times, beyond, before, jnp)
         coefficients = jnp.stack([jnp.asarray(one.coefficients) for one in self.shares])
         return weights_at(coefficients, features, jnp)
 
@@ -46,7 +51,10 @@ class Blend(AbstractPredictor):
         horizon: int,
         key: PRNGKeyArray,
     ) -> Prediction:
-        """Samples of each, as many as its weight says, and so of the first few."""
+        """Samples of each, as many as its weight says, and so of the first few.
+
+        A sample follows one part as far as weights let it, so that it is a course of its own.
+        """
         how: dict[str, Any] = {"num_samples": num_samples, "horizon": horizon, "key": key}
         first = self.parts[0].predict(
             context, times, **how | ({} if privileged is None else {"privileged": privileged})
@@ -56,12 +64,13 @@ class Blend(AbstractPredictor):
             calibration(prediction, context)
             for prediction, calibration in zip(predictions, self.calibrations, strict=True)
         ]
-        chosen = which_part(self.weights(context), num_samples)
+        chosen = which_part(self.weights(context, times), num_samples).T
+        place = np.arange(num_samples)[:, None], np.arange(chosen.shape[1])
 
         def mixed(name: str):
             shape = (num_samples, *getattr(first, name).shape[1:])
             parts = [jnp.broadcast_to(getattr(one, name), shape) for one in predictions]
-            return jnp.stack(parts)[chosen, jnp.arange(num_samples)]
+            return jnp.stack(parts)[(chosen, *place)]
 
         blended = Prediction(first.ts, mixed("means"), mixed("scales"), first.key, first.findings)
         return _uncertain_beyond(self.whole(blended, context))

@@ -66,22 +66,23 @@ class Mixing(NamedTuple):
         own = [folds.calibrate(part.scores, certain=True) for part in parts]
         calibrated = [folds.calibrated(p.mixture, c) for p, c in zip(parts, own, strict=True)]
         scores = Scores.of(calibrated, folds.values, folds.weights)
-        return cls(own, fit_shares(scores, folds.shown, folds.series))
+        features = folds.places.reshape(-1, folds.places.shape[-1])
+        return cls(own, fit_shares(scores, features, folds.num_series))
 
-    def weights(self, folds: OutOfFold) -> Float[np.ndarray, "question part"]:
-        """Of the parts, in the answer to each question."""
-        return weights_at(np.stack([one.coefficients for one in self.shares]), folds.shown)
+    def weights(self, folds: OutOfFold) -> Float[np.ndarray, "question time part"]:
+        """Of the parts, in what is said of each time of each question."""
+        return weights_at(np.stack([one.coefficients for one in self.shares]), folds.places)
 
     def blended(self, folds: OutOfFold, parts: Sequence[Answers]) -> NormalMixture:
         """The answers of all parts as one, before it is as wide as it should be."""
         pairs = zip(parts, self.calibrations, strict=True)
         answers = [folds.calibrated(part.mixture, own) for part, own in pairs]
-        chosen = which_part(self.weights(folds), NUM_SAMPLES, np)
-        question, sample = np.arange(len(chosen))[:, None], np.arange(NUM_SAMPLES)
+        chosen = np.swapaxes(which_part(self.weights(folds), NUM_SAMPLES, np), 1, 2)
+        place = np.ogrid[tuple(map(slice, chosen.shape))]
 
         def mixed(name: str):
             stacked = np.stack([np.asarray(getattr(answer, name)) for answer in answers])
-            return stacked[chosen, question, sample]
+            return stacked[(chosen, *place)]
 
         return NormalMixture(mixed("means"), mixed("scales"))
 
@@ -115,7 +116,7 @@ def fit_blending(
     whole, parts = (moved, moved_parts) if gains else (left, parts)
     mixing = Mixing.of(folds, parts)
     honest = widened_by_others(folds, whole.blended)
-    means = np.average(mixing.weights(folds), axis=0, weights=folds.weights.sum(axis=(1, 2)))
+    means = np.average(mixing.weights(folds), axis=(0, 1), weights=folds.weights.sum(axis=2))
     names = [name, *plain]
     everyone = {name: folds.corrected(networks, None), **plain, "blend": honest}
     return Blending(
@@ -188,7 +189,7 @@ def _by_others(
 
 def _groups(folds: OutOfFold) -> Iterator[Bool[np.ndarray, " question"]]:
     """The questions about some series, and about some others, until all are there."""
-    number = int(folds.series.max()) + 1
+    number = folds.num_series
     groups = number if number <= FEW else GROUPS
     of_series = np.random.default_rng(0).permutation(number) % groups
     for group in range(groups):

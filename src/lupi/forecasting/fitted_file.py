@@ -134,6 +134,8 @@ def load_fitted(file: File) -> tuple[Fitted, ForecasterSettings]:
         return Part(predictor, weight, share, calibration, correction)
 
     parts = {name: part(name, weight) for name, weight in contents.parts.items()}
+    if len({len(one.share.coefficients) for one in parts.values()}) > 1:
+        raise UserError(f"{complaint}: its parts are not of one blend: restore the file.")
     whole = module_of(Calibration, blended, WHOLE, complaint, sizes)
     if (whole is None) != (not parts):
         raise UserError(f"{complaint}: a part of its blend is missing: restore the file.")
