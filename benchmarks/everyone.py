@@ -12,6 +12,8 @@ from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from benchmarks.common import HERE, add_lines, read_lines  # and one thread
 from lupi.experiments import (
     EXPERIMENTS,
@@ -24,6 +26,7 @@ from lupi.experiments.modes import points_mode
 from lupi.experiments.reproduction import Progress
 from lupi.experiments.results import Metric, Record, Results, finished_folders
 from lupi.report.comparison import COLUMNS, HELP_COLUMNS, Compared, compare_results, help_row, row
+from lupi.report.standings import Ratio
 
 FOLDER = Path("comparison-everyone")
 LINES = HERE / "everyone.jsonl"
@@ -207,12 +210,59 @@ def _records(experiment: str, line: dict) -> Iterator[Record]:
 
 
 def as_tables() -> str:
-    """The standings on each task and what privileged values are worth there, as Markdown."""
-    lines = []
-    for task, one in compared():
+    """Everyone on all tasks, what privileged values are worth, and each task by itself, as
+    Markdown."""
+    found, lines = dict(compared()), []
+    for title, table in grids(found).items():
+        lines += [f"## {title}", "", *table]
+    for task, one in found.items():
         lines += [f"## {task}", "", *_table(COLUMNS, [row(s) for s in one.order])]
         lines += [*_table(HELP_COLUMNS, [help_row(h) for h in one.helps])]
     return "\n".join(lines)
+
+
+def grids(found: dict[str, Compared]) -> dict[str, list[str]]:
+    """By their titles, tables with a line for each contestant or pair and a column for each task,
+    the best first; a dash is not measured."""
+    errors: dict[str, dict[str, list]] = {"With the search, and rivals": {}, "Encoder alone": {}}
+    helped: dict[str, dict[str, list]] = {"Against who is told nothing": {}, "Against controls": {}}
+    for task, one in found.items():
+        usual = _error_of("nearest", one)
+        searching = {s.who.name for s in one.order if s.end}
+        for s in one.order:
+            error = s.metrics["crps"].mean
+            cell = f"{error:.3g}, {100 * s.metrics['coverage_90'].mean:.0f} %"
+            kind = "Encoder alone" if s.who.name in searching and not s.end else next(iter(errors))
+            errors[kind].setdefault(s.label, []).append((task, cell, np.log(error / usual)))
+        for h in one.helps:
+            control = h.other.privileged != "true"
+            label = f"{h.who.label}{' + search' if h.end else ''} against {h.other.label}"
+            cell = (task, _change(h.ratio), np.log(h.ratio.mean))
+            helped["Against controls" if control else next(iter(helped))].setdefault(
+                label, []
+            ).append(cell)
+    return {title: _grid(rows, list(found)) for title, rows in (errors | helped).items()}
+
+
+def _error_of(name: str, one: Compared) -> float:
+    return next(s.metrics["crps"].mean for s in one.order if s.who.name == name)
+
+
+def _change(ratio: Ratio) -> str:
+    """In per cent; in bold where chance does not explain it."""
+    mean, *ends = (f"{100 * (part - 1):+.1f}" for part in ratio if part is not None)
+    text = f"{mean} % [{', '.join(ends)}]"
+    return f"**{text}**" if ratio.sign else text
+
+
+def _grid(lines: dict[str, list[tuple[str, str, float]]], of_tasks: list[str]) -> list[str]:
+    order = sorted(lines, key=lambda label: np.mean([size for *_, size in lines[label]]))
+    cells = ({task: cell for task, cell, _ in lines[label]} for label in order)
+    rows = [
+        [label, *(there.get(task, "-") for task in of_tasks)]
+        for label, there in zip(order, cells, strict=True)
+    ]
+    return _table(["", *of_tasks], rows)
 
 
 def _table(columns: Iterable[str], cells: Iterable[list[str]]) -> list[str]:
