@@ -34,18 +34,18 @@ def ask(predictor, context: Observations):
     return predictor.predict(context, TIMES, **how)
 
 
-@pytest.mark.parametrize(("amplitude", "length"), [(1.0, 1.0), (0.3, 0.3)])
-def test_what_is_lacking_is_a_gaussian_process(amplitude, length):
+@pytest.mark.parametrize(("amplitude", "length", "share"), [(1.0, 1.0, 1.0), (0.3, 0.3, 0.1)])
+def test_what_is_lacking_is_a_gaussian_process(amplitude, length, share):
     ts = np.sort(RNG.uniform(0, 1, 7)).astype(np.float32)
     ys = RNG.normal(size=(7, 2)).astype(np.float32)
     mask, gaps = np.arange(7) < 6, np.zeros((7, 2), bool)
     gaps[2, 1] = True
     plain = trajectory(2)
-    corrected = Corrected(predictor=plain, correction=Correction.of(amplitude, length))
+    corrected = Corrected(predictor=plain, correction=Correction.of(amplitude, length, share))
     context = Observations(ts, ys, mask, gaps)
     before, after = ask(plain, context), ask(corrected, context)
     half = ConstantKernel(amplitude**2 / 2)
-    kernel, noise = half + half * Matern(length, nu=1.5), 0.3**2 + 1e-4 * amplitude**2
+    kernel, noise = half + half * Matern(length, nu=1.5), share * 0.3**2 + 1e-4 * amplitude**2
     for column in range(2):
         known = mask & ~gaps[:, column]
         process = GaussianProcessRegressor(kernel, alpha=noise, optimizer=None)
@@ -118,6 +118,29 @@ def test_a_file_holds_it(with_correction, tmp_path):
     assert not np.array_equal(found.means, lupi.predict(again.networks, seen, TIMES, **how).means)
     # Alone, the networks are what they are.
     assert again.alone(NETWORKS) is again.networks
+
+
+def test_a_file_of_before_expects_all_the_noise_of_the_networks(with_correction, tmp_path):
+    path = tmp_path / "model.lupi"
+    save_fitted(path, with_correction, with_correction.settings)
+    header, arrays = read_arrays(path, kind="forecaster")
+    assert arrays.pop("correction.lupi.noise") == 1
+    write_arrays(path, arrays, header, kind="forecaster")
+    with pytest.raises(UserError, match="there is no noise"):
+        load_fitted(path)
+    write_arrays(path, arrays, header | {"format": 10}, kind="forecaster")
+    again, _ = load_fitted(path)
+    assert again.parts[NETWORKS].correction == Correction.of(1.0, 1.0)
+
+
+def test_a_file_whose_parts_are_of_several_blends_is_refused(with_correction, tmp_path):
+    path = tmp_path / "model.lupi"
+    save_fitted(path, with_correction, with_correction.settings)
+    header, arrays = read_arrays(path, kind="forecaster")
+    arrays["share.lupi.coefficients"] = arrays["share.lupi.coefficients"][:3]
+    write_arrays(path, arrays, header, kind="forecaster")
+    with pytest.raises(UserError, match="its parts are not of one blend"):
+        load_fitted(path)
 
 
 def test_a_file_whose_correction_is_none_is_refused(with_correction, tmp_path):

@@ -23,7 +23,7 @@ FORMAT = 11
 must not be passed over: from 5 on a checksum, from 6 on a correction of networks, from 7 on widths
 that tell times after what was seen from others, from 8 on how far apart privileged values are, from
 9 on the range of what is known of new series, from 10 on settings that were chosen, from 11 on
-weights that follow the time asked for."""
+weights that follow the time asked for and the noise of a correction."""
 
 CHECKED_FROM = 5
 

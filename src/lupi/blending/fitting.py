@@ -14,9 +14,12 @@ from lupi.blending.out_of_fold import NUM_SAMPLES, Judged, OutOfFold
 from lupi.blending.shares import Scores, Share, fit_shares, weights_at
 from lupi.distributions import NormalMixture
 
-CORRECTIONS = tuple(Correction.of(*numbers) for numbers in product((0.1, 0.3, 1.0), (0.3, 1.0)))
-"""Among which the questions choose, or none: how much trajectories may lack, and over what length
-that changes."""
+CORRECTIONS = tuple(
+    tuple(Correction.of(*numbers, noise) for numbers in product((0.1, 0.3, 1.0), (0.3, 1.0)))
+    for noise in (1.0, 0.1)
+)
+"""Among which the questions choose, or none: of each share of the noise that the networks expect,
+how much trajectories may lack, and over what length that changes."""
 
 GROUPS, FEW = 5, 8
 """Of series, each of which is blended as the others say; of so few series each is one."""
@@ -107,13 +110,12 @@ def fit_blending(
         """How good the networks are with it: enough to tell corrections apart."""
         return _Whole.of(folds, folds.corrected(networks, correction)).crps
 
-    promising = min(CORRECTIONS, key=alone)
-    (left, parts), (moved, moved_parts) = (
-        (_Whole.of(folds, blended_by_others(folds, parts)), parts)
-        for parts in (parts_with(None), parts_with(promising))
-    )
-    gains = moved.crps < left.crps
-    whole, parts = (moved, moved_parts) if gains else (left, parts)
+    def tried(correction: Correction | None):
+        parts = parts_with(correction)
+        return _Whole.of(folds, blended_by_others(folds, parts)), parts, correction
+
+    promising = [min(some, key=alone) for some in CORRECTIONS]
+    whole, parts, correction = min(map(tried, (None, *promising)), key=lambda one: one[0].crps)
     mixing = Mixing.of(folds, parts)
     honest = widened_by_others(folds, whole.blended)
     means = np.average(mixing.weights(folds), axis=(0, 1), weights=folds.weights.sum(axis=2))
@@ -124,7 +126,7 @@ def fit_blending(
         dict(zip(names, means.tolist(), strict=True)),
         dict(zip(names, mixing.calibrations, strict=True)),
         whole.calibration,
-        promising if gains else None,
+        correction,
         {part: folds.judge(some) for part, some in everyone.items()},
     )
 

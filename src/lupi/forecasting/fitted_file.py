@@ -98,6 +98,11 @@ def load_fitted(file: File) -> tuple[Fitted, ForecasterSettings]:
     """Read what `save_fitted` wrote, once it is sure that all of it belongs together."""
     path = name_of(file)
     header, arrays = read_arrays(file, kind="forecaster")
+    if header["format"] < 11:
+        # All the noise that the networks expect.
+        corrected = [name for name in arrays if name.startswith(CORRECTION)]
+        names = {f"{name.rpartition('.')[0]}.noise" for name in corrected}
+        arrays |= dict.fromkeys(names, np.ones((), np.float32))
     contents, complaint = Contents.of(header, path), f"{path} is damaged"
     normalisations = contents.members or [contents.normalisation]
     blended = {n: a for n, a in arrays.items() if n.startswith(OF_BLEND)}
