@@ -5,14 +5,12 @@ folder from which it goes on when it was stopped. What a contestant comes to on 
 of `everyone.jsonl`, and is not done again: all of them take hours, not necessarily on one day.
 
 `python -m benchmarks.everyone stiffness damping-noisy` does some tasks, `--models nopi,lupi` some
-contestants; `python -m benchmarks.everyone --tables` prints what there is, as Markdown.
+contestants; `python -m benchmarks.everyone_page` writes the page of the docs.
 """
 
 from argparse import ArgumentParser
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-
-import numpy as np
 
 from benchmarks.common import HERE, add_lines, read_lines  # and one thread
 from lupi.experiments import (
@@ -24,9 +22,7 @@ from lupi.experiments import (
 )
 from lupi.experiments.modes import points_mode
 from lupi.experiments.reproduction import Progress
-from lupi.experiments.results import Metric, Record, Results, finished_folders
-from lupi.report.comparison import COLUMNS, HELP_COLUMNS, Compared, compare_results, help_row, row
-from lupi.report.standings import Ratio
+from lupi.experiments.results import Record, finished_folders
 
 FOLDER = Path("comparison-everyone")
 LINES = HERE / "everyone.jsonl"
@@ -83,7 +79,7 @@ def run_task(task: str, models: Sequence[str] = CONTESTANTS) -> None:
     """Train and judge those of them who are not done yet."""
     name, _ = tasks()[task]
     keep_finished(task)
-    waiting = [who for who in models if (task, who) not in _done()]
+    waiting = [who for who in models if (task, who) not in done()]
     if not waiting:
         return
 
@@ -126,7 +122,7 @@ def keep_finished(task: str) -> None:
     """Write down who has finished all seeds of a task."""
     name, _ = tasks()[task]
     for who in CONTESTANTS:
-        if (task, who) in _done():
+        if (task, who) in done():
             continue
         folders = finished_folders(_folder(task), [name], [who])
         finished = [found for folder in folders if (found := folder.finished()) is not None]
@@ -163,7 +159,8 @@ def rows() -> list[dict]:
     return read_lines(LINES)
 
 
-def _done() -> set[tuple[str, str]]:
+def done() -> set[tuple[str, str]]:
+    """Tasks, and who has been measured on them."""
     return {(line["task"], line["model"]) for line in rows()}
 
 
@@ -171,114 +168,10 @@ def _folder(task: str) -> Path:
     return FOLDER / task
 
 
-def compared() -> Iterator[tuple[str, Compared]]:
-    """What `lupi compare` says of each task, from what has been measured."""
-    for task, (name, _) in tasks().items():
-        here = [line for line in rows() if line["task"] == task]
-        if not here:
-            continue
-        results = Results(
-            settings=settings(task, [line["model"] for line in here]).model_dump(mode="json"),
-            records=[record for line in here for record in _records(name, line)],
-            floors=[],
-            claims=[],
-        )
-        (found,) = compare_results(results, {name: EXPERIMENTS[name]})
-        yield task, found
-
-
-def _records(experiment: str, line: dict) -> Iterator[Record]:
-    for mode in (key for key in line if key not in ("task", "model")):
-        values = line[mode]
-        for seed in range(SEEDS):
-            yield Record(
-                experiment=experiment,
-                model=line["model"],
-                seed=seed,
-                mode=mode,
-                metrics={
-                    name: Metric(mean=each[seed], stderr=None)
-                    for name, each in values.items()
-                    if not name.startswith("seconds.")
-                },
-                seconds={
-                    name.removeprefix("seconds."): each[seed]
-                    for name, each in values.items()
-                    if name.startswith("seconds.")
-                },
-            )
-
-
-def as_tables() -> str:
-    """Everyone on all tasks, what privileged values are worth, and each task by itself, as
-    Markdown."""
-    found, lines = dict(compared()), []
-    for title, table in grids(found).items():
-        lines += [f"## {title}", "", *table]
-    for task, one in found.items():
-        lines += [f"## {task}", "", *_table(COLUMNS, [row(s) for s in one.order])]
-        lines += [*_table(HELP_COLUMNS, [help_row(h) for h in one.helps])]
-    return "\n".join(lines)
-
-
-def grids(found: dict[str, Compared]) -> dict[str, list[str]]:
-    """By their titles, tables with a line for each contestant or pair and a column for each task,
-    the best first; a dash is not measured."""
-    errors: dict[str, dict[str, list]] = {"With the search, and rivals": {}, "Encoder alone": {}}
-    helped: dict[str, dict[str, list]] = {"Against who is told nothing": {}, "Against controls": {}}
-    for task, one in found.items():
-        usual = _error_of("nearest", one)
-        searching = {s.who.name for s in one.order if s.end}
-        for s in one.order:
-            error = s.metrics["crps"].mean
-            cell = f"{error:.3g}, {100 * s.metrics['coverage_90'].mean:.0f} %"
-            kind = "Encoder alone" if s.who.name in searching and not s.end else next(iter(errors))
-            errors[kind].setdefault(s.label, []).append((task, cell, np.log(error / usual)))
-        for h in one.helps:
-            control = h.other.privileged != "true"
-            label = f"{h.who.label}{' + search' if h.end else ''} against {h.other.label}"
-            cell = (task, _change(h.ratio), np.log(h.ratio.mean))
-            helped["Against controls" if control else next(iter(helped))].setdefault(
-                label, []
-            ).append(cell)
-    return {title: _grid(rows, list(found)) for title, rows in (errors | helped).items()}
-
-
-def _error_of(name: str, one: Compared) -> float:
-    return next(s.metrics["crps"].mean for s in one.order if s.who.name == name)
-
-
-def _change(ratio: Ratio) -> str:
-    """In per cent; in bold where chance does not explain it."""
-    mean, *ends = (f"{100 * (part - 1):+.1f}" for part in ratio if part is not None)
-    text = f"{mean} % [{', '.join(ends)}]"
-    return f"**{text}**" if ratio.sign else text
-
-
-def _grid(lines: dict[str, list[tuple[str, str, float]]], of_tasks: list[str]) -> list[str]:
-    order = sorted(lines, key=lambda label: np.mean([size for *_, size in lines[label]]))
-    cells = ({task: cell for task, cell, _ in lines[label]} for label in order)
-    rows = [
-        [label, *(there.get(task, "-") for task in of_tasks)]
-        for label, there in zip(order, cells, strict=True)
-    ]
-    return _table(["", *of_tasks], rows)
-
-
-def _table(columns: Iterable[str], cells: Iterable[list[str]]) -> list[str]:
-    columns = list(columns)
-    head = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
-    return [*head, *(f"| {' | '.join(line)} |" for line in cells), ""]
-
-
 if __name__ == "__main__":
     parser = ArgumentParser()
     parser.add_argument("tasks", nargs="*", default=list(tasks()))
     parser.add_argument("--models", default=",".join(CONTESTANTS))
-    parser.add_argument("--tables", action="store_true")
     given = parser.parse_args()
-    if given.tables:
-        print(as_tables())
-    else:
-        for chosen in given.tasks:
-            run_task(chosen, given.models.split(","))
+    for chosen in given.tasks:
+        run_task(chosen, given.models.split(","))
