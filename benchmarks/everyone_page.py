@@ -4,7 +4,9 @@
 """
 
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,8 +30,9 @@ dash is none. [compare.md](compare.md) says what the names are, [does-it-help.md
 what to make of it.
 """
 PARTS_OF_PAGE = {
-    "With the search, and rivals": """The CRPS, and what the 90 % interval covers.
-By their error beside that of the nearest training series, over the tasks that there are.""",
+    "With the search, and rivals": """The CRPS, and what the 90 % interval covers. Those who are
+measured on most tasks come first, the best of them before others, by their error beside that of the
+nearest training series.""",
     "With the encoder alone": "",
     "Told the true values, or none": """The change of the CRPS, with Student's 95 % interval of the
 logarithm of the ratio over seeds; in bold where that excludes 0.""",
@@ -93,24 +96,29 @@ def write_page() -> None:
     write_atomically(PAGE, "\n".join(lines[:-1]) + "\n")
 
 
+class Cell(NamedTuple):
+    """What one line of a table says of one task, and by what lines are sorted."""
+
+    text: str
+    size: float
+
+
 def grids(found: dict[str, Compared]) -> list[list[str]]:
-    """`PARTS_OF_PAGE`, with a line for each contestant or pair and a column for each task, the best
-    first."""
-    searching, alone, helped, controls = kinds = [{}, {}, {}, {}]
+    """`PARTS_OF_PAGE`: a line for each contestant or pair, and a column for each task."""
+    searching, alone, helped, controls = kinds = [defaultdict(dict) for _ in PARTS_OF_PAGE]
     for task, one in found.items():
-        usual = next(s for s in one.order if s.who.name == "nearest").metrics["crps"].mean
+        usual = [s.metrics["crps"].mean for s in one.order if s.who.name == "nearest"]
         both = {s.who.name for s in one.order if s.end}
         for s in one.order:
             error = s.metrics["crps"].mean
-            cell = f"{error:.3g}, {100 * s.metrics['coverage_90'].mean:.0f} %"
-            there = alone if s.who.name in both and not s.end else searching
-            there.setdefault(s.label, []).append((task, cell, np.log(error / usual)))
+            text = f"{error:.3g}, {100 * s.metrics['coverage_90'].mean:.0f} %"
+            lines = alone if s.who.name in both and not s.end else searching
+            lines[s.label][task] = Cell(text, error / max(usual, default=1.0))
         for h in one.helps:
-            there = helped if h.other.privileged == "true" else controls
-            label = f"{h.who.label}{' + search' if h.end else ''} against {h.other.label}"
-            cell = (task, _change(h.ratio), np.log(h.ratio.mean))
-            there.setdefault(label, []).append(cell)
-    return [_grid(rows, list(found)) for rows in kinds]
+            lines = helped if h.other.privileged == "true" else controls
+            label = f"{h.who.label} against {h.other.label}{', both + search' if h.end else ''}"
+            lines[label][task] = Cell(_change(h.ratio), h.ratio.mean)
+    return [_grid(lines, list(found)) for lines in kinds]
 
 
 def _change(ratio: Ratio) -> str:
@@ -120,14 +128,18 @@ def _change(ratio: Ratio) -> str:
     return f"**{text}**" if ratio.sign else text
 
 
-def _grid(lines: dict[str, list[tuple[str, str, float]]], of_tasks: list[str]) -> list[str]:
-    order = sorted(lines, key=lambda label: np.mean([size for *_, size in lines[label]]))
-    cells = ({task: cell for task, cell, _ in lines[label]} for label in order)
-    rows = [
-        [label, *(there.get(task, "-") for task in of_tasks)]
-        for label, there in zip(order, cells, strict=True)
+def _grid(lines: dict[str, dict[str, Cell]], of_tasks: list[str]) -> list[str]:
+    """Those that have most tasks first, the best of them before others."""
+
+    def place(label: str) -> tuple[int, float]:
+        sizes = [cell.size for cell in lines[label].values()]
+        return -len(sizes), float(np.mean(np.log(sizes)))
+
+    cells = [
+        [label, *(lines[label][task].text if task in lines[label] else "-" for task in of_tasks)]
+        for label in sorted(lines, key=place)
     ]
-    return _table(["", *of_tasks], rows)
+    return _table(["", *of_tasks], cells)
 
 
 def _table(columns: Iterable[str], cells: Iterable[list[str]]) -> list[str]:

@@ -65,6 +65,19 @@ def test_a_blend_weighs_its_parts_by_what_was_seen_and_what_is_asked():
     np.testing.assert_allclose(np.sum(weights, axis=1), 1.0, rtol=1e-6)
 
 
+def test_what_is_said_of_a_time_does_not_depend_on_the_others_asked():
+    none = Calibration.none()
+    shares = (Share(np.zeros(6, np.float32)), Share(np.array([0, 0, 0, 1, -1, 2], np.float32)))
+    blend = Blend((trajectory(0.0), trajectory(4.0)), shares, (none, none), none)
+    seen = Observations(TIMES[1:3], np.zeros((2, 1), np.float32), np.ones(2, bool))
+    how = {"num_samples": 16, "horizon": 1, "key": jax.random.key(0)}
+    all_of_them = blend.predict(seen, TIMES, **how)
+    for i, one in enumerate(TIMES):
+        alone = blend.predict(seen, TIMES[i : i + 1], **how)
+        assert alone.ts == one
+        np.testing.assert_array_equal(alone.means[:, 0], all_of_them.means[:, i])
+
+
 def test_samples_come_from_the_part_that_has_the_weight_at_their_time():
     none = Calibration.none()
     from_the_end = np.array([-30.0, 0.0, 0.0, 0.0, 0.0, 60.0], np.float32)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import lupi
-from lupi.blending import OutOfFold
+from lupi.blending import Blend, Calibration, OutOfFold
 from lupi.blending.fitting import (
     FEW,
     GROUPS,
@@ -22,6 +22,7 @@ from lupi.blending.fitting import (
 from lupi.data.held_out import leave_out_in_turns
 from lupi.data.normalisation import Normalisation
 from lupi.distributions import NormalMixture
+from lupi.models import MeanTrajectory
 
 
 def asked(number: int, points: int = 6) -> OutOfFold:
@@ -110,3 +111,15 @@ def test_of_one_run_its_own_answers_are_all_there_is():
     parts = guesses(folds, 2)
     alone = Mixing.of(folds, parts).blended(folds, parts)
     np.testing.assert_array_equal(blended_by_others(folds, parts).means, alone.means)
+
+
+def test_a_blend_weighs_its_parts_as_it_was_fitted():
+    folds = asked(12)
+    mixing = Mixing.of(folds, guesses(folds, 2))
+    anyone = MeanTrajectory(np.zeros(1), np.zeros((1, 1)), np.ones((1, 1)))
+    none = Calibration.none()
+    blend = Blend((anyone, anyone), tuple(mixing.shares), (none, none), none)
+    found = jax.vmap(blend.weights)(folds.contexts, folds.ts)
+    np.testing.assert_allclose(found, mixing.weights(folds), atol=1e-5)
+    assert np.ptp(np.asarray(found)[..., 0]) > 0.01
+    assert not folds.contexts.mask.any(axis=1).all()  # also where nothing is seen

@@ -24,9 +24,10 @@ def part(means, scale: float, number: int = 16) -> NormalMixture:
     return NormalMixture(means, np.full(means.shape, scale))
 
 
-def features_of(seen, last=0.3, *, beyond=0.0, before=0.0) -> np.ndarray:
-    """Of one time of each question."""
-    return share_features(seen, last, np.full(len(seen), 0.5), beyond, before)
+def features_of(last, times) -> np.ndarray:
+    """Of one time of each question, whose five points end at `last` and begin 0.1 before it."""
+    ts = np.asarray(last)[:, None] - np.linspace(0, 0.1, 5)
+    return share_features(ts, np.ones(ts.shape, bool), np.asarray(times)[:, None])[:, 0]
 
 
 def weights_of(parts, values, features) -> np.ndarray:
@@ -61,7 +62,7 @@ def test_the_weights_are_the_shares_that_values_came_from():
         RNG.random(number) < 0.7, RNG.normal(0, 1, number), RNG.normal(3, 0.5, number)
     )
     parts = [part(np.zeros(number), 1.0), part(np.full(number, 3.0), 0.5)]
-    features = features_of(np.full(number, 5.0))
+    features = features_of(np.full(number, 0.3), np.full(number, 0.3))
     np.testing.assert_allclose(weights_of(parts, values, features)[0], [0.7, 0.3], atol=0.03)
 
 
@@ -70,26 +71,26 @@ def test_a_part_that_is_far_off_has_no_weight_even_with_few_series(number):
     truth = RNG.normal(0, 1, number)
     values = truth + RNG.normal(0, 0.1, number)
     parts = [part(truth, 0.1), part(truth + 3.0, 1.0)]
-    features = features_of(np.full(number, 5.0))
+    features = features_of(np.full(number, 0.3), np.full(number, 0.3))
     np.testing.assert_array_equal(weights_of(parts, values, features), [[1.0, 0.0]] * number)
 
 
 def test_parts_that_are_alike_share_alike():
     values = RNG.normal(0, 1, 6)
     parts = [part(np.zeros(6), 1.0)] * 2
-    features = features_of(np.full(6, 5.0), np.linspace(0, 1, 6))
+    features = features_of(np.linspace(0.1, 1, 6), np.linspace(0.1, 1, 6))
     np.testing.assert_allclose(weights_of(parts, values, features), 0.5, atol=1e-3)
 
 
 def test_a_part_is_taken_where_it_is_good():
     number = 200
-    last = RNG.uniform(0, 1, number)
+    last = RNG.uniform(0.1, 1, number)
     truth = RNG.normal(0, 1, number)
     values = truth + RNG.normal(0, 0.1, number)
     early, late = (
         np.where(there, truth, RNG.normal(0, 1, number)) for there in (last < 0.5, last > 0.5)
     )
-    features = features_of(np.full(number, 5.0), last)
+    features = features_of(last, np.full(number, 0.5))
     weights = weights_of([part(early, 0.3), part(late, 0.3)], values, features)
     assert weights[last < 0.2, 0].min() > 0.8
     assert weights[last > 0.8, 1].min() > 0.8
@@ -104,7 +105,8 @@ def test_a_part_is_taken_between_points_and_another_outside_of_them(where):
     between, outside = (
         np.where(there, truth, RNG.normal(0, 1, number)) for there in (distance == 0, distance > 0)
     )
-    features = features_of(np.full(number, 5.0), **{where: distance})
+    times = 0.5 + distance if where == "beyond" else 0.4 - distance
+    features = features_of(np.full(number, 0.5), times)
     weights = weights_of([part(between, 0.3), part(outside, 0.3)], values, features)
     assert weights[distance == 0, 0].min() > 0.8
     assert weights[distance > 0, 1].min() > 0.8
@@ -113,16 +115,34 @@ def test_a_part_is_taken_between_points_and_another_outside_of_them(where):
 def test_shares_of_files_from_before_they_followed_the_time_are_as_they_were():
     old = np.array([[0.0, 0.0, 0.0], [-1.0, 0.5, 2.0]])
     times = np.linspace(0, 2, 5)
-    features = share_features(2.0, 0.7, times, np.maximum(times - 0.7, 0), 0.0)
+    features = share_features(np.array([0.2, 0.7]), np.ones(2, bool), times)
     odds = np.exp(-1.0 + 0.5 * np.log(3 / 6) + 2.0 * 0.7)
     expected = np.array([1.0, odds]) / (1 + odds)
     np.testing.assert_allclose(weights_at(old, features), np.tile(expected, (5, 1)), rtol=1e-6)
 
 
+def test_features_of_a_time_are_of_the_points_and_of_the_time():
+    ts, mask = np.array([0.2, 0.6, 0.9]), np.array([True, True, False])
+    times = np.array([0.1, 0.4, 0.8, 1.5])
+    ones = np.ones(4)
+    expected = [
+        ones,
+        np.log(3 / 6) * ones,
+        0.6 * ones,
+        1 - np.exp(-np.array([0, 0, 0.2, 0.9]) / 0.1),
+        1 - np.exp(-np.array([0.1, 0, 0, 0]) / 0.1),
+        [0.1, 0.4, 0.8, 1.0],
+    ]
+    np.testing.assert_allclose(share_features(ts, mask, times), np.stack(expected, axis=1))
+    nothing = share_features(ts, np.zeros(3, bool), times)
+    np.testing.assert_allclose(nothing[:, 1], np.log(1 / 6))
+    np.testing.assert_allclose(nothing[:, [2, 4]], 0.0)
+
+
 def test_a_constant_share_is_the_weight():
     weights = np.array([0.6, 0.0, 0.3, 0.1])
     coefficients = np.stack([Share.constant(weight).coefficients for weight in weights])
-    found = weights_at(coefficients, features_of(np.array([0.0, 9.0]), np.array([0.0, 1.0])))
+    found = weights_at(coefficients, features_of(np.array([0.1, 1.0]), np.array([0.0, 1.0])))
     np.testing.assert_allclose(found, np.stack([weights] * 2), atol=1e-6)
 
 

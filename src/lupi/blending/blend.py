@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from lupi.blending.calibration import Calibration, distances
+from lupi.blending.calibration import Calibration
 from lupi.blending.shares import Share, share_features, weights_at
 from lupi.data.observations import Observations
 from lupi.distributions import AnyArray
@@ -33,11 +33,7 @@ class Blend(AbstractPredictor):
         self, context: Observations, times: Float[AnyArray, " time"]
     ) -> Float[Array, "time part"]:
         """Of the parts, by what the context shows and how far from it the times are."""
-        times = jnp.asarray(times)
-        last = jnp.max(jnp.where(context.mask, context.ts, 0.0), initial=0.0)
-        beyond, before = distances(context.ts, context.mask, times, jnp)
-        seen = jnp.sum(context.mask)
-        features = share_features(seen, last, times, beyond, before, jnp)
+        features = share_features(context.ts, context.mask, times, jnp)
         coefficients = jnp.stack([jnp.asarray(one.coefficients) for one in self.shares])
         return weights_at(coefficients, features, jnp)
 
@@ -53,7 +49,7 @@ class Blend(AbstractPredictor):
     ) -> Prediction:
         """Samples of each, as many as its weight says, and so of the first few.
 
-        A sample follows one part as far as weights let it, so that it is a course of its own.
+        Where weights change with time, some samples go over from one part to another.
         """
         how: dict[str, Any] = {"num_samples": num_samples, "horizon": horizon, "key": key}
         first = self.parts[0].predict(

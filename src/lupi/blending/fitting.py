@@ -18,8 +18,8 @@ CORRECTIONS = tuple(
     tuple(Correction.of(*numbers, noise) for numbers in product((0.1, 0.3, 1.0), (0.3, 1.0)))
     for noise in (1.0, 0.1)
 )
-"""Among which the questions choose, or none: of each share of the noise that the networks expect,
-how much trajectories may lack, and over what length that changes."""
+"""Among which the questions choose, or none: how much trajectories may lack, and over what length
+that changes. Of each share of the noise that the networks expect the best is tried in a blend."""
 
 GROUPS, FEW = 5, 8
 """Of series, each of which is blended as the others say; of so few series each is one."""

@@ -8,7 +8,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
-from lupi.blending.calibration import few_points, soon
+from lupi.blending.calibration import distances, few_points, soon
 from lupi.distributions import AbstractNormalMixture, AnyArray
 
 LEAST_WEIGHT = 0.03
@@ -29,27 +29,32 @@ LEAST = 1e-6
 NUM_FEATURES = 6
 """Of which the logarithm of a weight is a sum: see `share_features`."""
 
+NUM_FEATURES_ONCE = 3
+"""The first of them, which files have from before weights followed the time."""
+
 
 class Share(eqx.Module):
     """Of one part: the logarithm, up to what all parts have in common, of its weight."""
 
     coefficients: Float[AnyArray, " weight"]
-    """Of its features; in files from before there were as many, of the first of them."""
+    """Of its features, or of the first of them."""
 
     @classmethod
     def constant(cls, weight: float) -> "Share":
-        """Whatever the context."""
+        """Whatever the context, and the time."""
         return cls(np.array([np.log(max(weight, LEAST)), *[0.0] * (NUM_FEATURES - 1)], np.float32))
 
 
-def share_features(seen, last, times, beyond, before, xp: Any = np):
-    """Of a weight: one, the logarithm of how many points were seen, when the last of them, whether
-    it is after what was seen, or before it, at all, and the time asked for."""
+def share_features(ts, mask, times, xp: Any = np):
+    """Of a weight, for points at `ts` and a time asked for: one, the logarithm of how many points
+    there are, when the last of them is, whether the time is after them, or before them, at all, and
+    the time itself, within the span of the training data."""
     times = xp.asarray(times)
+    beyond, before = distances(ts, mask, times, xp)
     parts = [
         xp.ones_like(times),
-        few_points(seen, xp),
-        last,
+        few_points(xp.sum(mask, axis=-1), xp)[..., None],
+        xp.max(xp.where(mask, ts, 0.0), axis=-1, initial=0.0)[..., None],
         soon(beyond, xp),
         soon(before, xp),
         xp.clip(times, 0.0, 1.0),

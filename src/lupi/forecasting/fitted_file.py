@@ -10,6 +10,7 @@ from lupi._machinery.array_files import Header, read_arrays, write_arrays
 from lupi._machinery.module_arrays import arrays_of, module_of
 from lupi._machinery.open_files import File, name_of
 from lupi.blending import Calibration, Correction, Share
+from lupi.blending.shares import NUM_FEATURES, NUM_FEATURES_ONCE
 from lupi.data.normalisation import Normalisation
 from lupi.data.series_table import Columns
 from lupi.errors import UserError, settings_problem
@@ -139,7 +140,8 @@ def load_fitted(file: File) -> tuple[Fitted, ForecasterSettings]:
         return Part(predictor, weight, share, calibration, correction)
 
     parts = {name: part(name, weight) for name, weight in contents.parts.items()}
-    if len({len(one.share.coefficients) for one in parts.values()}) > 1:
+    numbers = {len(one.share.coefficients) for one in parts.values()}
+    if numbers not in (set(), {NUM_FEATURES}, {NUM_FEATURES_ONCE}):
         raise UserError(f"{complaint}: its parts are not of one blend: restore the file.")
     whole = module_of(Calibration, blended, WHOLE, complaint, sizes)
     if (whole is None) != (not parts):
