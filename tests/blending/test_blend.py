@@ -43,51 +43,14 @@ def test_a_blend_is_the_mixture_of_its_parts():
     np.testing.assert_allclose(found.std[:, 0] ** 2, variance, rtol=0.05)
 
 
-def test_a_blend_weighs_its_parts_by_what_was_seen_and_what_is_asked():
+def test_a_blend_weighs_its_parts_by_what_was_seen():
     none = Calibration.none()
-    of_second = np.array([-1.0, 0.5, 2.0, 1.5, -1.0, 0.8], np.float32)
-    shares = (Share(np.zeros(6, np.float32)), Share(of_second))
+    shares = (Share(np.zeros(3, np.float32)), Share(np.array([-1.0, 0.5, 2.0], np.float32)))
     blend = Blend((trajectory(0.0), trajectory(4.0)), shares, (none, none), none)
     times, mask = np.array([0.2, 0.7, 0.9], np.float32), np.array([True, True, False])
     seen = Observations(times, np.zeros((3, 1), np.float32), mask)
-    asked = np.array([0.0, 0.5, 0.8, 1.3])
-    after, before = np.array([0, 0, 0.1, 0.6]), np.array([0.2, 0, 0, 0])
-    odds = np.exp(
-        -1.0
-        + 0.5 * np.log(3 / 6)
-        + 2.0 * 0.7
-        + 1.5 * (1 - np.exp(-after / 0.1))
-        - 1.0 * (1 - np.exp(-before / 0.1))
-        + 0.8 * np.minimum(asked, 1.0)
-    )
-    weights = blend.weights(seen, asked)
-    np.testing.assert_allclose(weights[:, 1], odds / (1 + odds), rtol=1e-5)
-    np.testing.assert_allclose(np.sum(weights, axis=1), 1.0, rtol=1e-6)
-
-
-def test_what_is_said_of_a_time_does_not_depend_on_the_others_asked():
-    none = Calibration.none()
-    shares = (Share(np.zeros(6, np.float32)), Share(np.array([0, 0, 0, 1, -1, 2], np.float32)))
-    blend = Blend((trajectory(0.0), trajectory(4.0)), shares, (none, none), none)
-    seen = Observations(TIMES[1:3], np.zeros((2, 1), np.float32), np.ones(2, bool))
-    how = {"num_samples": 16, "horizon": 1, "key": jax.random.key(0)}
-    all_of_them = blend.predict(seen, TIMES, **how)
-    for i, one in enumerate(TIMES):
-        alone = blend.predict(seen, TIMES[i : i + 1], **how)
-        assert alone.ts == one
-        np.testing.assert_array_equal(alone.means[:, 0], all_of_them.means[:, i])
-
-
-def test_samples_come_from_the_part_that_has_the_weight_at_their_time():
-    none = Calibration.none()
-    from_the_end = np.array([-30.0, 0.0, 0.0, 0.0, 0.0, 60.0], np.float32)
-    shares = (Share(np.zeros(6, np.float32)), Share(from_the_end))
-    found = ask(Blend((trajectory(0.0), trajectory(4.0)), shares, (none, none), none))
-    np.testing.assert_allclose(found.means[1, :, 0], [0.0, 0.25, 0.5, 4.75, 5.0], atol=1e-5)
-    # At half of the time each has a half, and what a sample takes next it has taken there or later.
-    second = np.asarray(found.means)[:, :, 0] > 3
-    assert (np.diff(second.astype(int), axis=1) >= 0).all()
-    assert second[:, 2].mean() == pytest.approx(0.5, abs=0.02)
+    odds = np.exp(-1.0 + 0.5 * np.log(3 / 6) + 2.0 * 0.7)
+    np.testing.assert_allclose(blend.weights(seen), [1 / (1 + odds), odds / (1 + odds)], rtol=1e-5)
 
 
 def normalisation(time: tuple[float, float], value: tuple[float, float]) -> Normalisation:

@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 import lupi
 from lupi._machinery.array_files import read_arrays, write_arrays
-from lupi.blending import Corrected, Correction, OutOfFold, Share, fit_blending
+from lupi.blending import Corrected, Correction, OutOfFold, fit_blending
 from lupi.data import Observations
 from lupi.data.held_out import leave_out_in_turns
 from lupi.data.normalisation import Normalisation
@@ -34,18 +34,18 @@ def ask(predictor, context: Observations):
     return predictor.predict(context, TIMES, **how)
 
 
-@pytest.mark.parametrize(("amplitude", "length", "share"), [(1.0, 1.0, 1.0), (0.3, 0.3, 0.1)])
-def test_what_is_lacking_is_a_gaussian_process(amplitude, length, share):
+@pytest.mark.parametrize(("amplitude", "length"), [(1.0, 1.0), (0.3, 0.3)])
+def test_what_is_lacking_is_a_gaussian_process(amplitude, length):
     ts = np.sort(RNG.uniform(0, 1, 7)).astype(np.float32)
     ys = RNG.normal(size=(7, 2)).astype(np.float32)
     mask, gaps = np.arange(7) < 6, np.zeros((7, 2), bool)
     gaps[2, 1] = True
     plain = trajectory(2)
-    corrected = Corrected(predictor=plain, correction=Correction.of(amplitude, length, share))
+    corrected = Corrected(predictor=plain, correction=Correction.of(amplitude, length))
     context = Observations(ts, ys, mask, gaps)
     before, after = ask(plain, context), ask(corrected, context)
     half = ConstantKernel(amplitude**2 / 2)
-    kernel, noise = half + half * Matern(length, nu=1.5), share * 0.3**2 + 1e-4 * amplitude**2
+    kernel, noise = half + half * Matern(length, nu=1.5), 0.3**2 + 1e-4 * amplitude**2
     for column in range(2):
         known = mask & ~gaps[:, column]
         process = GaussianProcessRegressor(kernel, alpha=noise, optimizer=None)
@@ -87,8 +87,6 @@ def test_it_is_chosen_where_runs_differ_in_their_level():
     rng = np.random.default_rng(0)
     found = blending_of(rng.normal(0, 2, (24, 1)) + rng.normal(0, 0.1, (24, 10)))
     assert found.correction is not None
-    # What the networks expect around their trajectories is not noise, but what these lack.
-    assert found.correction.noise == np.float32(0.1)
     # The networks are told of as they are.
     assert found.judged["blend"].crps < 0.5 * found.judged[NETWORKS].crps
 
@@ -120,46 +118,6 @@ def test_a_file_holds_it(with_correction, tmp_path):
     assert not np.array_equal(found.means, lupi.predict(again.networks, seen, TIMES, **how).means)
     # Alone, the networks are what they are.
     assert again.alone(NETWORKS) is again.networks
-
-
-def test_a_file_of_before_expects_all_the_noise_of_the_networks(with_correction, tmp_path):
-    path = tmp_path / "model.lupi"
-    save_fitted(path, with_correction, with_correction.settings)
-    header, arrays = read_arrays(path, kind="forecaster")
-    assert arrays.pop("correction.lupi.noise") == 1
-    write_arrays(path, arrays, header, kind="forecaster")
-    with pytest.raises(UserError, match="there is no noise"):
-        load_fitted(path)
-    shares = {n: a[:3] for n, a in arrays.items() if n.startswith("share.")}
-    write_arrays(path, arrays | shares, header | {"format": 10}, kind="forecaster")
-    again, _ = load_fitted(path)
-    assert again.parts[NETWORKS].correction == Correction.of(1.0, 1.0)
-    # Weights whose later features count for nothing are those of before.
-    made = with_correction
-    parts = {
-        name: part._replace(share=Share(part.share.coefficients * (np.arange(6) < 3)))
-        for name, part in made.parts.items()
-    }
-    contents = (made.normalisation, made.columns, made.provenance, parts, made.whole)
-    before = Fitted(made.settings, made.members, *contents)
-    seen = Observations(TIMES[:3], np.array([[3.0, 1.0], [2.5, 0.0], [2.0, -1.0]], np.float32))
-    how = {"num_samples": 16, "key": jax.random.key(0)}
-    found, expected = (
-        lupi.predict(one.predictor, seen, TIMES, **how).means for one in (again, before)
-    )
-    np.testing.assert_array_equal(found, expected)
-
-
-def test_a_file_whose_parts_are_of_several_blends_is_refused(with_correction, tmp_path):
-    path = tmp_path / "model.lupi"
-    save_fitted(path, with_correction, with_correction.settings)
-    header, arrays = read_arrays(path, kind="forecaster")
-    shares = [name for name in arrays if name.startswith("share.")]
-    for changed, number in ((shares[:1], 3), (shares, 0), (shares, 7)):
-        others = arrays | {name: np.resize(arrays[name], number) for name in changed}
-        write_arrays(path, others, header, kind="forecaster")
-        with pytest.raises(UserError, match="its parts are not of one blend"):
-            load_fitted(path)
 
 
 def test_a_file_whose_correction_is_none_is_refused(with_correction, tmp_path):

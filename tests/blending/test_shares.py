@@ -7,8 +7,8 @@ from lupi.blending.shares import (
     LEAST_WEIGHT,
     Scores,
     Share,
+    context_features,
     fit_shares,
-    share_features,
     weights_at,
 )
 from lupi.distributions import NormalMixture
@@ -24,17 +24,11 @@ def part(means, scale: float, number: int = 16) -> NormalMixture:
     return NormalMixture(means, np.full(means.shape, scale))
 
 
-def features_of(last, times) -> np.ndarray:
-    """Of one time of each question, whose five points end at `last` and begin 0.1 before it."""
-    ts = np.asarray(last)[:, None] - np.linspace(0, 0.1, 5)
-    return share_features(ts, np.ones(ts.shape, bool), np.asarray(times)[:, None])[:, 0]
-
-
 def weights_of(parts, values, features) -> np.ndarray:
     """What is found where every question is a series of its own."""
     values = np.asarray(values)[:, None, None]
     scores = Scores.of(parts, values, np.ones_like(values))
-    shares = fit_shares(scores, features, len(values))
+    shares = fit_shares(scores, features, np.arange(len(values)))
     return weights_at(np.stack([one.coefficients for one in shares]), features)
 
 
@@ -50,10 +44,10 @@ def test_the_score_of_a_blend_is_its_crps():
         np.concatenate([np.tile(means[0], (1, 3, 1, 1)), means[1]], axis=1),
         np.concatenate([np.tile(scales[0], (1, 3, 1, 1)), scales[1]], axis=1),
     )
-    expected = np.nansum(weights * np.asarray(both.crps(values)), axis=2)
+    expected = np.nansum(weights * np.asarray(both.crps(values)), axis=(1, 2))
     w = np.array([0.75, 0.25])
-    found = scores.errors @ w - 0.5 * np.einsum("i,pij,j->p", w, scores.distances, w)
-    np.testing.assert_allclose(found, expected.ravel(), rtol=1e-4)
+    found = scores.errors @ w - 0.5 * np.einsum("i,qij,j->q", w, scores.distances, w)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
 
 
 def test_the_weights_are_the_shares_that_values_came_from():
@@ -62,7 +56,7 @@ def test_the_weights_are_the_shares_that_values_came_from():
         RNG.random(number) < 0.7, RNG.normal(0, 1, number), RNG.normal(3, 0.5, number)
     )
     parts = [part(np.zeros(number), 1.0), part(np.full(number, 3.0), 0.5)]
-    features = features_of(np.full(number, 0.3), np.full(number, 0.3))
+    features = context_features(np.full(number, 5.0), np.full(number, 0.3))
     np.testing.assert_allclose(weights_of(parts, values, features)[0], [0.7, 0.3], atol=0.03)
 
 
@@ -71,78 +65,35 @@ def test_a_part_that_is_far_off_has_no_weight_even_with_few_series(number):
     truth = RNG.normal(0, 1, number)
     values = truth + RNG.normal(0, 0.1, number)
     parts = [part(truth, 0.1), part(truth + 3.0, 1.0)]
-    features = features_of(np.full(number, 0.3), np.full(number, 0.3))
+    features = context_features(np.full(number, 5.0), np.full(number, 0.3))
     np.testing.assert_array_equal(weights_of(parts, values, features), [[1.0, 0.0]] * number)
 
 
 def test_parts_that_are_alike_share_alike():
     values = RNG.normal(0, 1, 6)
     parts = [part(np.zeros(6), 1.0)] * 2
-    features = features_of(np.linspace(0.1, 1, 6), np.linspace(0.1, 1, 6))
+    features = context_features(np.full(6, 5.0), np.linspace(0, 1, 6))
     np.testing.assert_allclose(weights_of(parts, values, features), 0.5, atol=1e-3)
 
 
 def test_a_part_is_taken_where_it_is_good():
     number = 200
-    last = RNG.uniform(0.1, 1, number)
+    last = RNG.uniform(0, 1, number)
     truth = RNG.normal(0, 1, number)
     values = truth + RNG.normal(0, 0.1, number)
     early, late = (
         np.where(there, truth, RNG.normal(0, 1, number)) for there in (last < 0.5, last > 0.5)
     )
-    features = features_of(last, np.full(number, 0.5))
+    features = context_features(np.full(number, 5.0), last)
     weights = weights_of([part(early, 0.3), part(late, 0.3)], values, features)
     assert weights[last < 0.2, 0].min() > 0.8
     assert weights[last > 0.8, 1].min() > 0.8
 
 
-@pytest.mark.parametrize("where", ["beyond", "before"])
-def test_a_part_is_taken_between_points_and_another_outside_of_them(where):
-    number = 200
-    distance = np.where(RNG.random(number) < 0.5, 0.0, RNG.uniform(0.3, 1, number))
-    truth = RNG.normal(0, 1, number)
-    values = truth + RNG.normal(0, 0.1, number)
-    between, outside = (
-        np.where(there, truth, RNG.normal(0, 1, number)) for there in (distance == 0, distance > 0)
-    )
-    times = 0.5 + distance if where == "beyond" else 0.4 - distance
-    features = features_of(np.full(number, 0.5), times)
-    weights = weights_of([part(between, 0.3), part(outside, 0.3)], values, features)
-    assert weights[distance == 0, 0].min() > 0.8
-    assert weights[distance > 0, 1].min() > 0.8
-
-
-def test_shares_of_files_from_before_they_followed_the_time_are_as_they_were():
-    old = np.array([[0.0, 0.0, 0.0], [-1.0, 0.5, 2.0]])
-    times = np.linspace(0, 2, 5)
-    features = share_features(np.array([0.2, 0.7]), np.ones(2, bool), times)
-    odds = np.exp(-1.0 + 0.5 * np.log(3 / 6) + 2.0 * 0.7)
-    expected = np.array([1.0, odds]) / (1 + odds)
-    np.testing.assert_allclose(weights_at(old, features), np.tile(expected, (5, 1)), rtol=1e-6)
-
-
-def test_features_of_a_time_are_of_the_points_and_of_the_time():
-    ts, mask = np.array([0.2, 0.6, 0.9]), np.array([True, True, False])
-    times = np.array([0.1, 0.4, 0.8, 1.5])
-    ones = np.ones(4)
-    expected = [
-        ones,
-        np.log(3 / 6) * ones,
-        0.6 * ones,
-        1 - np.exp(-np.array([0, 0, 0.2, 0.9]) / 0.1),
-        1 - np.exp(-np.array([0.1, 0, 0, 0]) / 0.1),
-        [0.1, 0.4, 0.8, 1.0],
-    ]
-    np.testing.assert_allclose(share_features(ts, mask, times), np.stack(expected, axis=1))
-    nothing = share_features(ts, np.zeros(3, bool), times)
-    np.testing.assert_allclose(nothing[:, 1], np.log(1 / 6))
-    np.testing.assert_allclose(nothing[:, [2, 4]], 0.0)
-
-
 def test_a_constant_share_is_the_weight():
     weights = np.array([0.6, 0.0, 0.3, 0.1])
     coefficients = np.stack([Share.constant(weight).coefficients for weight in weights])
-    found = weights_at(coefficients, features_of(np.array([0.1, 1.0]), np.array([0.0, 1.0])))
+    found = weights_at(coefficients, context_features(np.array([0.0, 9.0]), np.array([0.0, 1.0])))
     np.testing.assert_allclose(found, np.stack([weights] * 2), atol=1e-6)
 
 

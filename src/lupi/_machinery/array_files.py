@@ -18,12 +18,11 @@ from safetensors.numpy import load, save
 from lupi._machinery.open_files import File, content_of, name_of, write_content
 from lupi.errors import UserError, UserNotice
 
-FORMAT = 11
+FORMAT = 10
 """Raised when a file written before could no longer be read, and when there is more in one that
 must not be passed over: from 5 on a checksum, from 6 on a correction of networks, from 7 on widths
 that tell times after what was seen from others, from 8 on how far apart privileged values are, from
-9 on the range of what is known of new series, from 10 on settings that were chosen, from 11 on
-weights that follow the time asked for and the noise of a correction."""
+9 on the range of what is known of new series, from 10 on settings that were chosen."""
 
 CHECKED_FROM = 5
 

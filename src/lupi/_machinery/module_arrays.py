@@ -22,7 +22,7 @@ def arrays_of(module: Any, prefix: str) -> dict[str, np.ndarray]:
     }
 
 
-POSITIVE = ("scales", "widths", "amplitude", "length", "noise")
+POSITIVE = ("scales", "widths", "amplitude", "length")
 """What arrays are called that no module can do with otherwise."""
 
 

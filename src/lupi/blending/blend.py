@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from lupi.blending.calibration import Calibration
-from lupi.blending.shares import Share, share_features, weights_at
+from lupi.blending.shares import Share, context_features, weights_at
 from lupi.data.observations import Observations
 from lupi.distributions import AnyArray
 from lupi.models import AbstractPredictor, Prediction
@@ -29,11 +29,10 @@ class Blend(AbstractPredictor):
         """How many quantities are observed."""
         return self.parts[0].observation_size
 
-    def weights(
-        self, context: Observations, times: Float[AnyArray, " time"]
-    ) -> Float[Array, "time part"]:
-        """Of the parts, by what the context shows and how far from it the times are."""
-        features = share_features(context.ts, context.mask, times, jnp)
+    def weights(self, context: Observations) -> Float[Array, " part"]:
+        """Of the parts, by what the context shows."""
+        last = jnp.max(jnp.where(context.mask, context.ts, 0.0), initial=0.0)
+        features = context_features(jnp.sum(context.mask), last, jnp)
         coefficients = jnp.stack([jnp.asarray(one.coefficients) for one in self.shares])
         return weights_at(coefficients, features, jnp)
 
@@ -47,10 +46,7 @@ class Blend(AbstractPredictor):
         horizon: int,
         key: PRNGKeyArray,
     ) -> Prediction:
-        """Samples of each, as many as its weight says, and so of the first few.
-
-        Where weights change with time, some samples go over from one part to another.
-        """
+        """Samples of each, as many as its weight says, and so of the first few."""
         how: dict[str, Any] = {"num_samples": num_samples, "horizon": horizon, "key": key}
         first = self.parts[0].predict(
             context, times, **how | ({} if privileged is None else {"privileged": privileged})
@@ -60,13 +56,12 @@ class Blend(AbstractPredictor):
             calibration(prediction, context)
             for prediction, calibration in zip(predictions, self.calibrations, strict=True)
         ]
-        chosen = which_part(self.weights(context, times), num_samples).T
-        place = np.arange(num_samples)[:, None], np.arange(chosen.shape[1])
+        chosen = which_part(self.weights(context), num_samples)
 
         def mixed(name: str):
             shape = (num_samples, *getattr(first, name).shape[1:])
             parts = [jnp.broadcast_to(getattr(one, name), shape) for one in predictions]
-            return jnp.stack(parts)[(chosen, *place)]
+            return jnp.stack(parts)[chosen, jnp.arange(num_samples)]
 
         blended = Prediction(first.ts, mixed("means"), mixed("scales"), first.key, first.findings)
         return _uncertain_beyond(self.whole(blended, context))

@@ -86,24 +86,15 @@ def features(seen, beyond, before: Any = 0.0, xp: Any = np):
     """Of the factor: one, the logarithm of how many points were seen, how far beyond, and whether
     it is after what was seen, or before it, at all."""
     beyond = xp.asarray(beyond)
+    few = xp.log1p(xp.asarray(seen)) - np.log(6.0)
     parts = [
         xp.ones_like(beyond),
-        few_points(seen, xp),
+        few,
         xp.minimum(beyond, 1.0),
-        soon(beyond, xp),
-        soon(before, xp),
+        1 - xp.exp(-beyond / SOON),
+        1 - xp.exp(-xp.asarray(before) / SOON),
     ]
     return xp.stack([xp.broadcast_to(part, beyond.shape) for part in parts], axis=-1)
-
-
-def few_points(seen, xp: Any = np):
-    """The logarithm of how many points were seen, 0 of five."""
-    return xp.log1p(xp.asarray(seen)) - np.log(6.0)
-
-
-def soon(distance, xp: Any = np):
-    """From 0 at what was seen to 1 far from it."""
-    return 1 - xp.exp(-xp.asarray(distance) / SOON)
 
 
 def standard_scores(

@@ -24,22 +24,19 @@ class Correction(eqx.Module):
     """What trajectories lack, known at the points that were seen and less so the farther from them.
 
     A Gaussian process around the trajectory of each sample: a level and a course (Matérn 3/2), seen
-    with the noise that the predictor itself expects, or a share of it: what a network expects has
-    its own errors in it. A network cannot go where no training series was; its trajectory, moved,
-    can. And it is known better near the points than far from them.
+    with the noise that the predictor itself expects. A network cannot go where no training series
+    was; its trajectory, moved, can. And it is known better near the points than far from them.
     """
 
     amplitude: Float[AnyArray, ""]
     """The standard deviation of what is lacking."""
     length: Float[AnyArray, ""]
     """Over which the course changes."""
-    noise: Float[AnyArray, ""]
-    """The share of the variance that the predictor expects around its trajectories."""
 
     @classmethod
-    def of(cls, amplitude: float, length: float, noise: float = 1.0) -> "Correction":
+    def of(cls, amplitude: float, length: float) -> "Correction":
         """With these numbers."""
-        return cls(*(np.array(one, np.float32) for one in (amplitude, length, noise)))
+        return cls(np.array(amplitude, np.float32), np.array(length, np.float32))
 
     def moved(
         self,
@@ -52,7 +49,7 @@ class Correction(eqx.Module):
         number = len(times)
         known = jnp.broadcast_to(context.known, context.ys.shape)
         lacking = jnp.where(known, context.ys - means[:, number:], 0.0)
-        noise = self.noise * jnp.mean(jnp.square(scales[:, number:]), axis=0)
+        noise = jnp.mean(jnp.square(scales[:, number:]), axis=0)
         of_column = jax.vmap(self._weights, (None, None, 1, 1), (2, 1))
         weights, left = of_column(times, context.ts, known, noise)
         return (

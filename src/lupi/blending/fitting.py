@@ -14,12 +14,9 @@ from lupi.blending.out_of_fold import NUM_SAMPLES, Judged, OutOfFold
 from lupi.blending.shares import Scores, Share, fit_shares, weights_at
 from lupi.distributions import NormalMixture
 
-CORRECTIONS = tuple(
-    tuple(Correction.of(*numbers, noise) for numbers in product((0.1, 0.3, 1.0), (0.3, 1.0)))
-    for noise in (1.0, 0.1)
-)
+CORRECTIONS = tuple(Correction.of(*numbers) for numbers in product((0.1, 0.3, 1.0), (0.3, 1.0)))
 """Among which the questions choose, or none: how much trajectories may lack, and over what length
-that changes. Of each share of the noise that the networks expect the best is tried in a blend."""
+that changes."""
 
 GROUPS, FEW = 5, 8
 """Of series, each of which is blended as the others say; of so few series each is one."""
@@ -69,23 +66,22 @@ class Mixing(NamedTuple):
         own = [folds.calibrate(part.scores, certain=True) for part in parts]
         calibrated = [folds.calibrated(p.mixture, c) for p, c in zip(parts, own, strict=True)]
         scores = Scores.of(calibrated, folds.values, folds.weights)
-        features = folds.places.reshape(-1, folds.places.shape[-1])
-        return cls(own, fit_shares(scores, features, folds.num_series))
+        return cls(own, fit_shares(scores, folds.shown, folds.series))
 
-    def weights(self, folds: OutOfFold) -> Float[np.ndarray, "question time part"]:
-        """Of the parts, in what is said of each time of each question."""
-        return weights_at(np.stack([one.coefficients for one in self.shares]), folds.places)
+    def weights(self, folds: OutOfFold) -> Float[np.ndarray, "question part"]:
+        """Of the parts, in the answer to each question."""
+        return weights_at(np.stack([one.coefficients for one in self.shares]), folds.shown)
 
     def blended(self, folds: OutOfFold, parts: Sequence[Answers]) -> NormalMixture:
         """The answers of all parts as one, before it is as wide as it should be."""
         pairs = zip(parts, self.calibrations, strict=True)
         answers = [folds.calibrated(part.mixture, own) for part, own in pairs]
-        chosen = np.swapaxes(which_part(self.weights(folds), NUM_SAMPLES, np), 1, 2)
-        place = np.ogrid[tuple(map(slice, chosen.shape))]
+        chosen = which_part(self.weights(folds), NUM_SAMPLES, np)
+        question, sample = np.arange(len(chosen))[:, None], np.arange(NUM_SAMPLES)
 
         def mixed(name: str):
             stacked = np.stack([np.asarray(getattr(answer, name)) for answer in answers])
-            return stacked[(chosen, *place)]
+            return stacked[chosen, question, sample]
 
         return NormalMixture(mixed("means"), mixed("scales"))
 
@@ -110,15 +106,16 @@ def fit_blending(
         """How good the networks are with it: enough to tell corrections apart."""
         return _Whole.of(folds, folds.corrected(networks, correction)).crps
 
-    def tried(correction: Correction | None):
-        parts = parts_with(correction)
-        return _Whole.of(folds, blended_by_others(folds, parts)), parts, correction
-
-    promising = [min(some, key=alone) for some in CORRECTIONS]
-    whole, parts, correction = min(map(tried, (None, *promising)), key=lambda one: one[0].crps)
+    promising = min(CORRECTIONS, key=alone)
+    (left, parts), (moved, moved_parts) = (
+        (_Whole.of(folds, blended_by_others(folds, parts)), parts)
+        for parts in (parts_with(None), parts_with(promising))
+    )
+    gains = moved.crps < left.crps
+    whole, parts = (moved, moved_parts) if gains else (left, parts)
     mixing = Mixing.of(folds, parts)
     honest = widened_by_others(folds, whole.blended)
-    means = np.average(mixing.weights(folds), axis=(0, 1), weights=folds.weights.sum(axis=2))
+    means = np.average(mixing.weights(folds), axis=0, weights=folds.weights.sum(axis=(1, 2)))
     names = [name, *plain]
     everyone = {name: folds.corrected(networks, None), **plain, "blend": honest}
     return Blending(
@@ -126,7 +123,7 @@ def fit_blending(
         dict(zip(names, means.tolist(), strict=True)),
         dict(zip(names, mixing.calibrations, strict=True)),
         whole.calibration,
-        correction,
+        promising if gains else None,
         {part: folds.judge(some) for part, some in everyone.items()},
     )
 
@@ -191,7 +188,7 @@ def _by_others(
 
 def _groups(folds: OutOfFold) -> Iterator[Bool[np.ndarray, " question"]]:
     """The questions about some series, and about some others, until all are there."""
-    number = folds.num_series
+    number = int(folds.series.max()) + 1
     groups = number if number <= FEW else GROUPS
     of_series = np.random.default_rng(0).permutation(number) % groups
     for group in range(groups):

@@ -18,7 +18,7 @@ from lupi.blending.calibration import (
 )
 from lupi.blending.correction import Correction
 from lupi.blending.ensemble import Units
-from lupi.blending.shares import share_features
+from lupi.blending.shares import context_features
 from lupi.data.held_out import Divided
 from lupi.data.normalisation import Normalisation
 from lupi.data.observations import Observations, Task
@@ -158,9 +158,10 @@ class OutOfFold:
         there = np.broadcast_to(hidden.known, hidden.ys.shape)
         self.values = np.where(there, hidden.ys, np.nan)
         seen = self.contexts.mask.sum(axis=1)
+        last = np.where(self.contexts.mask, self.contexts.ts, 0.0).max(axis=1)
         self.seen = np.broadcast_to(seen[:, None], ts.shape).astype(float)
         self.beyond, self.before = distances(self.contexts.ts, self.contexts.mask, ts)
-        self.places = share_features(self.contexts.ts, self.contexts.mask, ts)
+        self.shown = context_features(seen, last)
         series = np.concatenate([a.series for a in self.asked])
         _, self.series = np.unique(series, return_inverse=True)
         number = np.bincount(self.series, there.sum(axis=(1, 2)))
@@ -182,11 +183,6 @@ class OutOfFold:
             for some, part in zip(tasks, divided, strict=True)
         ]
         return cls(folds, common, key=key)
-
-    @property
-    def num_series(self) -> int:
-        """About which there are questions."""
-        return int(self.series.max()) + 1
 
     def _each(self):
         return zip(self.asked, self.units, strict=True)
@@ -266,8 +262,8 @@ class OutOfFold:
     def only(self, questions: Bool[np.ndarray, " question"]) -> "OutOfFold":
         """Some of the questions, to make something of answers to these; they cannot be asked."""
         some = copy.copy(self)
-        of_times = ("ts", "seen", "beyond", "before", "places")
-        for name in ("contexts", "values", "series", "weights", *of_times):
+        places = ("ts", "seen", "beyond", "before", "shown")
+        for name in ("contexts", "values", "series", "weights", *places):
             taken = jax.tree.map(lambda leaf: leaf[questions], getattr(self, name))
             setattr(some, name, taken)
         _, some.series = np.unique(some.series, return_inverse=True)

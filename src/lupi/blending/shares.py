@@ -1,4 +1,4 @@
-"""How much of a blend each part has: by what a context shows, and by the time asked for."""
+"""How much of a blend each part has, by what a context shows."""
 
 import math
 from collections.abc import Sequence
@@ -6,9 +6,8 @@ from typing import Any
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from lupi.blending.calibration import distances, few_points, soon
 from lupi.distributions import AbstractNormalMixture, AnyArray
 
 LEAST_WEIGHT = 0.03
@@ -26,50 +25,32 @@ COMPONENTS = 16
 
 LEAST = 1e-6
 
-NUM_FEATURES = 6
-"""Of which the logarithm of a weight is a sum: see `share_features`."""
-
-NUM_FEATURES_ONCE = 3
-"""The first of them, which files have from before weights followed the time."""
-
 
 class Share(eqx.Module):
     """Of one part: the logarithm, up to what all parts have in common, of its weight."""
 
-    coefficients: Float[AnyArray, " weight"]
-    """Of its features, or of the first of them."""
+    coefficients: Float[AnyArray, " 3"]
 
     @classmethod
     def constant(cls, weight: float) -> "Share":
-        """Whatever the context, and the time."""
-        return cls(np.array([np.log(max(weight, LEAST)), *[0.0] * (NUM_FEATURES - 1)], np.float32))
+        """Whatever the context."""
+        return cls(np.array([np.log(max(weight, LEAST)), 0.0, 0.0], np.float32))
 
 
-def share_features(ts, mask, times, xp: Any = np):
-    """Of a weight, for points at `ts` and a time asked for: one, the logarithm of how many points
-    there are, when the last of them is, whether the time is after them, or before them, at all, and
-    the time itself, within the span of the training data."""
-    times = xp.asarray(times)
-    beyond, before = distances(ts, mask, times, xp)
-    parts = [
-        xp.ones_like(times),
-        few_points(xp.sum(mask, axis=-1), xp)[..., None],
-        xp.max(xp.where(mask, ts, 0.0), axis=-1, initial=0.0)[..., None],
-        soon(beyond, xp),
-        soon(before, xp),
-        xp.clip(times, 0.0, 1.0),
-    ]
-    return xp.stack([xp.broadcast_to(part, times.shape) for part in parts], axis=-1)
+def context_features(seen, last, xp: Any = np):
+    """Of a weight: one, the logarithm of how many points were seen, and when the last of them."""
+    last = xp.asarray(last)
+    few = xp.broadcast_to(xp.log1p(xp.asarray(seen)) - np.log(6.0), last.shape)
+    return xp.stack([xp.ones_like(last), few, last], axis=-1)
 
 
 def weights_at(
-    coefficients: Float[AnyArray, "part weight"],
-    features: Float[AnyArray, "*place feature"],
+    coefficients: Float[AnyArray, "part feature"],
+    features: Float[AnyArray, "*question feature"],
     xp: Any = np,
-) -> Float[AnyArray, "*place part"]:
+) -> Float[AnyArray, "*question part"]:
     """Of each part; 0 of those that would have next to nothing."""
-    coefficients = xp.asarray(coefficients)
-    logs = xp.asarray(features)[..., : coefficients.shape[1]] @ coefficients.T
+    logs = xp.asarray(features) @ xp.asarray(coefficients).T
     weights = xp.exp(logs - xp.max(logs, axis=-1, keepdims=True))
     weights = weights / xp.sum(weights, axis=-1, keepdims=True)
     # The best of very many parts may have less.
@@ -80,9 +61,9 @@ def weights_at(
 class Scores(eqx.Module):
     """What the CRPS of any blend w is made of: w @ errors - w @ distances @ w / 2."""
 
-    errors: Float[np.ndarray, "place part"]
+    errors: Float[np.ndarray, "question part"]
     """Mean distances from what was observed."""
-    distances: Float[np.ndarray, "place part part"]
+    distances: Float[np.ndarray, "question part part"]
     """Mean distances between what two parts say."""
 
     @classmethod
@@ -92,8 +73,7 @@ class Scores(eqx.Module):
         values: Float[np.ndarray, "question time observed"],
         weights: Float[np.ndarray, "question time observed"],
     ) -> "Scores":
-        """At each time of each question, one after the other, sums over what was observed, by the
-        weight of each value; NaN is none."""
+        """Sums over the values of each question, by the weight of each; NaN is none."""
         question, time, column = np.nonzero(~np.isnan(values))
 
         def some(array):
@@ -104,14 +84,13 @@ class Scores(eqx.Module):
         means, scales = ([some(getattr(p, n)) for p in parts] for n in ("means", "scales"))
         truth = values[question, time, column].astype(np.float32)
         share = weights[question, time, column]
-        place, places = question * values.shape[1] + time, values.shape[0] * values.shape[1]
 
         def total(distances):
-            return np.bincount(place, share * distances, minlength=places)
+            return np.bincount(question, share * distances, minlength=len(values))
 
         number = len(parts)
-        errors = np.zeros((places, number))
-        distances = np.zeros((places, number, number))
+        errors = np.zeros((len(values), number))
+        distances = np.zeros((len(values), number, number))
         for i in range(number):
             errors[:, i] = total(_distance(means[i] - truth[:, None], scales[i]).mean(axis=1))
             for j in range(i + 1):
@@ -133,19 +112,19 @@ def _distance(means, scales):
 
 def fit_shares(
     scores: Scores,
-    features: Float[np.ndarray, "place feature"],
-    num_series: int,
+    features: Float[np.ndarray, "question feature"],
+    series: Int[np.ndarray, " question"],
 ) -> list[Share]:
-    """Those whose blend scores best (the CRPS) on questions about as many series.
+    """Those whose blend scores best (the CRPS) on questions of series, each of which counts as one.
 
     Few series say little: before they do, parts are weighed by how each scores alone.
     """
     from scipy.optimize import minimize
 
     number = scores.errors.shape[1]
-    alone = (scores.errors - 0.5 * np.einsum("pii->pi", scores.distances)).sum(axis=0)
+    alone = (scores.errors - 0.5 * np.einsum("qii->qi", scores.distances)).sum(axis=0)
     alone = np.maximum(alone, LEAST)
-    unit = alone.min() / num_series
+    unit = alone.min() / (series.max() + 1)
     begin = np.zeros((number, features.shape[1]))
     begin[:, 0] = -POWER * np.log(alone / alone.min())
 
@@ -154,7 +133,7 @@ def fit_shares(
         logs = features @ coefficients.T
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
         weights /= weights.sum(axis=1, keepdims=True)
-        between = np.einsum("pij,pj->pi", scores.distances, weights)
+        between = np.einsum("qij,qj->qi", scores.distances, weights)
         value = np.sum(weights * (scores.errors - 0.5 * between)) / unit
         slopes = (scores.errors - between) / unit
         slopes = weights * (slopes - np.sum(weights * slopes, axis=1, keepdims=True))

@@ -31,7 +31,7 @@ class Part(NamedTuple):
     weight: float
     """In the mean; 0 where it has no part in forecasts, and is there to compare them with."""
     share: Share
-    """Its weight, by what a context shows and by the time asked for."""
+    """Its weight, by what a context shows."""
     calibration: Calibration
     correction: Correction | None = None
     """Of the networks, where their trajectories are moved towards the points seen."""

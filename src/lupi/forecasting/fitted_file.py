@@ -10,7 +10,6 @@ from lupi._machinery.array_files import Header, read_arrays, write_arrays
 from lupi._machinery.module_arrays import arrays_of, module_of
 from lupi._machinery.open_files import File, name_of
 from lupi.blending import Calibration, Correction, Share
-from lupi.blending.shares import NUM_FEATURES, NUM_FEATURES_ONCE
 from lupi.data.normalisation import Normalisation
 from lupi.data.series_table import Columns
 from lupi.errors import UserError, settings_problem
@@ -99,11 +98,6 @@ def load_fitted(file: File) -> tuple[Fitted, ForecasterSettings]:
     """Read what `save_fitted` wrote, once it is sure that all of it belongs together."""
     path = name_of(file)
     header, arrays = read_arrays(file, kind="forecaster")
-    if header["format"] < 11:
-        # All the noise that the networks expect.
-        corrected = [name for name in arrays if name.startswith(CORRECTION)]
-        names = {f"{name.rpartition('.')[0]}.noise" for name in corrected}
-        arrays |= dict.fromkeys(names, np.ones((), np.float32))
     contents, complaint = Contents.of(header, path), f"{path} is damaged"
     normalisations = contents.members or [contents.normalisation]
     blended = {n: a for n, a in arrays.items() if n.startswith(OF_BLEND)}
@@ -140,9 +134,6 @@ def load_fitted(file: File) -> tuple[Fitted, ForecasterSettings]:
         return Part(predictor, weight, share, calibration, correction)
 
     parts = {name: part(name, weight) for name, weight in contents.parts.items()}
-    numbers = {len(one.share.coefficients) for one in parts.values()}
-    if numbers not in (set(), {NUM_FEATURES}, {NUM_FEATURES_ONCE}):
-        raise UserError(f"{complaint}: its parts are not of one blend: restore the file.")
     whole = module_of(Calibration, blended, WHOLE, complaint, sizes)
     if (whole is None) != (not parts):
         raise UserError(f"{complaint}: a part of its blend is missing: restore the file.")

@@ -159,8 +159,7 @@ class Forecast:
 
     @cached_property
     def samples(self) -> Float[np.ndarray, "sample row observed"]:
-        """Possible noisy series, each of one sample of the system; of a blend, some of them go over
-        from what one of its parts says to what another does."""
+        """Possible noisy series, each of one sample of the system."""
         number, _, observed = self.mixture.means.shape
         shape = (number, int(self.positions.max()) + 1, observed)
         standard = NormalMixture(*(np.broadcast_to(float(number), shape) for number in (0, 1)))

@@ -51,8 +51,7 @@ class ForecastRequest(Contract):
     quantiles: list[float] = Field(default=[], max_length=MOST_LEVELS)
     """Levels of quantiles to be added."""
     trajectories: int = Field(default=0, ge=0, le=MOST_TRAJECTORIES)
-    """How many possible trajectories to add, without noise, each of one system that it could be; of
-    a blend, some go over from what one of its parts says to what another does."""
+    """How many possible trajectories to add, each of one system that it could be, without noise."""
     num_samples: int = Field(default=64, ge=2, le=MOST_SAMPLES)
     """Of the unknown system; more make smoother intervals."""
     seed: int = 0
