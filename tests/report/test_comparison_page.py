@@ -85,6 +85,29 @@ def test_the_order_is_that_of_the_errors_and_the_ideal_does_not_compete():
     assert order[0].behind.mean < 1
 
 
+@pytest.mark.parametrize("scale", [1e-5, 1e-3, 1.0, 300.0])
+def test_in_80_columns_no_number_is_cut(scale):
+    """Of an error a digit or two would be left, which say nothing."""
+    others = {"lupi-concatenation": 0.99, "lupi:noise=0.5": 25.7, "last-value": 186.6}
+    told = {"coverage_90": 1.0, "recovered_error": 9e-5}
+    found = results(
+        records("lupi", scale * np.array(LUPI), "test refined", **told),
+        records("lupi", scale * np.array(LUPI) * 30, **told),
+        records("ideal", scale * np.array(LUPI) / 1234, coverage_90=1.0),
+        *(records(name, scale * np.array(NOPI) * n, **told) for name, n in others.items()),
+    )
+    (one,) = compare_results(found, {"stiffness": EXPERIMENTS["stiffness"]})
+    console = Console(width=80, record=True)
+    console.print(to_terminal(one))
+    text = console.export_text()
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.count("1 - 9e-05") == 5
+    numbers = [float(number) for number in re.findall(r"(?<![\w.])[\d.]+(?:e-\d+)?", text)]
+    for s in one.order:
+        assert any(abs(n / s.metrics["crps"].mean - 1) < 6e-3 for n in numbers), s.label
+
+
 def test_a_difference_is_students_interval_of_paired_logarithms():
     order = {one.label: one for one in standings(FOUND, "stiffness")}
     found = order["NoPI + search"].behind

@@ -10,20 +10,20 @@ from lupi.experiments.running import SEEDS_TOGETHER
 from lupi.experiments.settings import ReproductionSettings
 from lupi.registry import ModelSettings
 
-SECONDS_OF_STEP, SECONDS_TO_JUDGE, SECONDS_OF_RIVAL = 0.006, 50.0, 4.0
+SECONDS_OF_STEP, SECONDS_TO_JUDGE, SECONDS_OF_RIVAL = 0.003, 25.0, 2.0
 """Of one core: for a step of a network of the best preset (batches of 8, width 64), for judging one
 with all samples and systems, and for a rival."""
 
-SECONDS_TO_COMPILE = 25.0
+SECONDS_TO_COMPILE = 20.0
 """A model and all the ways it is judged, for each experiment."""
 
 SLOW_RIVALS = {
-    "gp": 30.0,
-    "equations": 25.0,
-    "ideal": 80.0,
-    "neural-ode": 120.0,
-    "anode": 120.0,
-    "sonode": 120.0,
+    "gp": 15.0,
+    "equations": 12.0,
+    "ideal": 20.0,
+    "neural-ode": 60.0,
+    "anode": 60.0,
+    "sonode": 60.0,
 }
 """Those that compute more for each forecast."""
 

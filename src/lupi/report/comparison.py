@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib import style
 from rich import box
@@ -20,7 +21,7 @@ from lupi.metrics import Estimate
 from lupi.report.answer import answers
 from lupi.report.comparison_figures import draw_curves, draw_ranking
 from lupi.report.figures import STYLE
-from lupi.report.standings import Help, Scores, Standing, helps, standings
+from lupi.report.standings import Help, Ratio, Scores, Standing, helps, standings
 from lupi.report.write import data_uri
 
 
@@ -245,14 +246,15 @@ def to_terminal(one: Compared) -> Table:
         box=box.SIMPLE_HEAD,
         pad_edge=False,
     )
-    # Shorter than in the report: this fits 80 columns.
+    # Shorter than in the report: this fits 80 columns. Only a long name is folded; of a number that
+    # is cut nothing is left.
     headers = ("model", "CRPS", "over best [95 %]", "ideal", "90 %", "R²")
     rows = [
         (
             standing.label,
-            f"{standing.metrics['crps'].mean:.3g}",
-            str(standing.behind),
-            "" if standing.over_ideal is None else f"{standing.over_ideal.mean:.3g}",
+            _brief(standing.metrics["crps"].mean),
+            _brief_ratio(standing.behind),
+            "" if standing.over_ideal is None else _brief(standing.over_ideal.mean),
             _percent(standing, "coverage_90"),
             _recovered(standing),
         )
@@ -260,10 +262,31 @@ def to_terminal(one: Compared) -> Table:
     ]
     shown_columns = [i for i in range(len(headers)) if any(cells[i] for cells in rows)]
     for i in shown_columns:
-        shown.add_column(headers[i], justify="left" if i == 0 else "right", no_wrap=True)
+        how: dict[str, Any] = (
+            {"overflow": "fold"} if i == 0 else {"justify": "right", "no_wrap": True}
+        )
+        shown.add_column(headers[i], **how)
     for standing, cells in zip(one.order, rows, strict=True):
         shown.add_row(*(cells[i] for i in shown_columns), style="" if standing.competes else "dim")
     return shown
+
+
+def _brief_ratio(ratio: Ratio) -> str:
+    text = _brief(ratio.mean)
+    if ratio.lower is None or ratio.upper is None:
+        return text
+    # On which side of 1 they lie must be seen.
+    ends = (_brief(end, 3 if 0.5 < end < 2 else 2) for end in (ratio.lower, ratio.upper))
+    return f"{text} [{', '.join(ends)}]"
+
+
+def _brief(number: float, digits: int = 3) -> str:
+    """So many digits that tell, as people write them where that is shorter."""
+    if not 1e-4 <= abs(number) < 1e6:
+        return f"{number:.{digits}g}"
+    return np.format_float_positional(
+        number, precision=digits, unique=False, fractional=False, trim="-"
+    )
 
 
 def to_markdown(compared: list[Compared], results: Results) -> str:
