@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib import style
 from rich import box
@@ -21,7 +20,7 @@ from lupi.metrics import Estimate
 from lupi.report.answer import answers
 from lupi.report.comparison_figures import draw_curves, draw_ranking
 from lupi.report.figures import STYLE
-from lupi.report.standings import Help, Ratio, Scores, Standing, helps, standings
+from lupi.report.standings import Help, Ratio, Scores, Standing, brief, helps, standings
 from lupi.report.write import data_uri
 
 
@@ -252,9 +251,9 @@ def to_terminal(one: Compared) -> Table:
     rows = [
         (
             standing.label,
-            _brief(standing.metrics["crps"].mean),
+            brief(standing.metrics["crps"].mean),
             _brief_ratio(standing.behind),
-            "" if standing.over_ideal is None else _brief(standing.over_ideal.mean),
+            "" if standing.over_ideal is None else brief(standing.over_ideal.mean),
             _percent(standing, "coverage_90"),
             _recovered(standing),
         )
@@ -272,21 +271,12 @@ def to_terminal(one: Compared) -> Table:
 
 
 def _brief_ratio(ratio: Ratio) -> str:
-    text = _brief(ratio.mean)
+    text = brief(ratio.mean)
     if ratio.lower is None or ratio.upper is None:
         return text
     # On which side of 1 they lie must be seen.
-    ends = (_brief(end, 3 if 0.5 < end < 2 else 2) for end in (ratio.lower, ratio.upper))
+    ends = (brief(end, 3 if 0.5 < end < 2 else 2) for end in (ratio.lower, ratio.upper))
     return f"{text} [{', '.join(ends)}]"
-
-
-def _brief(number: float, digits: int = 3) -> str:
-    """So many digits that tell, as people write them where that is shorter."""
-    if not 1e-4 <= abs(number) < 1e6:
-        return f"{number:.{digits}g}"
-    return np.format_float_positional(
-        number, precision=digits, unique=False, fractional=False, trim="-"
-    )
 
 
 def to_markdown(compared: list[Compared], results: Results) -> str:

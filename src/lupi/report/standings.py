@@ -38,8 +38,19 @@ class Ratio(NamedTuple):
         return 1 if self.lower > 1 else -1
 
     def __str__(self) -> str:
-        text = f"{self.mean:.3g}"
-        return text if self.lower is None else f"{text} [{self.lower:.3g}, {self.upper:.3g}]"
+        text = brief(self.mean)
+        if self.lower is None or self.upper is None:
+            return text
+        return f"{text} [{brief(self.lower)}, {brief(self.upper)}]"
+
+
+def brief(number: float, digits: int = 3) -> str:
+    """So many digits that tell, as people write them where that is shorter."""
+    if not 1e-4 <= abs(number) < 1e6:
+        return f"{number:.{digits}g}"
+    return np.format_float_positional(
+        number, precision=digits, unique=False, fractional=False, trim="-"
+    )
 
 
 class Standing(NamedTuple):
