@@ -6,6 +6,7 @@ from itertools import product
 import jax
 import numpy as np
 import pytest
+from scipy import stats
 
 from lupi.cli import main
 from lupi.evaluation import draw_contexts
@@ -52,7 +53,8 @@ def check_parts(out, names) -> None:
         assert {record.model for record in results.records} == set(part.models)
         assert {record.experiment for record in results.records} == set(part.experiments)
         assert part.title in page
-        assert (out / "figures" / f"{name}.png").exists()
+        # Of functions there is nothing to draw a line against.
+        assert (out / "figures" / f"{name}.png").exists() == (name != "functions")
     assert not re.search(r'(src|href)="(?!data:|#)', page)
 
 
@@ -142,8 +144,26 @@ def test_the_answer_on_strange_systems_counts_where_a_model_is_too_sure():
 def test_the_answer_on_width_says_from_where_on_something_is_learnt():
     part = PARTS["width"](False)
     results = records(part, lambda _, model: [0.1 if part.values[model] >= 3 else 1.9] * 3)
-    assert show_part(part, results).answer[0].startswith("NoPI learns something")
-    assert show_part(part, results).answer[0].endswith("from width 3 on.")
+    shown = show_part(part, results)
+    assert [one.split(" learns something")[0] for one in shown.answer] == ["NoPI", "LUPI"]
+    assert all(one.endswith("from width 3 on.") for one in shown.answer)
+    assert not shown.searches
+    only_nopi = records(part, lambda _, model: [0.1 if model.startswith("nopi") else 1.9] * 3)
+    nopi, lupi = show_part(part, only_nopi).answer
+    assert nopi.endswith("from width 1 on.")
+    assert lupi.endswith("at none of these widths.")
+
+
+def test_errors_over_the_floor_have_intervals_of_numbers_that_they_can_be():
+    """An error is positive: its interval is that of its logarithm, as in the figure."""
+    part = PARTS["longer"](False)
+    results = records(part, lambda *_: [0.1, 0.4, 6.4])
+    *_, told = show_part(part, results).rows[0]
+    mean, lower, upper = (float(number) for number in re.findall(r"[\d.]+", told))
+    logs = np.log(np.array([0.1, 0.4, 6.4]) / 2)
+    reach = stats.t.ppf(0.975, 2) * logs.std(ddof=1) / np.sqrt(3)
+    expected = np.exp(logs.mean() + np.array([0, -reach, reach]))
+    np.testing.assert_allclose([mean, lower, upper], expected, rtol=6e-3)
 
 
 def test_the_answer_on_longer_training_says_whether_the_error_rises():

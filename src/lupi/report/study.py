@@ -20,8 +20,11 @@ from lupi.experiments.results import Results
 from lupi.experiments.study import LIKE_TRAINING, SAME, Part
 from lupi.metrics import interval
 from lupi.report.figures import STYLE
-from lupi.report.standings import Ratio, Scores
+from lupi.report.standings import Ratio, Scores, brief
 from lupi.report.write import data_uri
+
+EVEN = [digit * 10.0**power for power in range(-6, 4) for digit in (1, 2, 5)]
+"""Numbers that stand beside an axis."""
 
 LEARNT = 0.5
 """Of the floor: a model whose squared error is below has learnt something."""
@@ -40,6 +43,8 @@ class Shown(NamedTuple):
     """Rows for who wants to know it all."""
     figure: Figure | None
     failures: list[str]
+    searches: bool
+    """Whether models are asked with the search, too."""
 
 
 def write_study(out: Path, found: Sequence[tuple[Part, Results]]) -> list[Shown]:
@@ -77,8 +82,18 @@ def show_part(part: Part, results: Results) -> Shown:
     }
     answer, columns, rows, figure, more = kinds[part.name](part, results)
     failures = [f"{f.model} on {f.experiment}, seed {f.seed}: {f.reason}" for f in results.failures]
+    searches = any(one.mode.endswith(REFINED) for one in results.records)
     return Shown(
-        part.name, part.title, part.question, answer, columns, rows, more, figure, failures
+        part.name,
+        part.title,
+        part.question,
+        answer,
+        columns,
+        rows,
+        more,
+        figure,
+        failures,
+        searches,
     )
 
 
@@ -287,14 +302,22 @@ def _width(part: Part, results: Results):
     for model in scores.models:
         who, values = contestant(model), _over_floor(results, name, scores, model)
         panel.append((who.base, "", part.values[model], values))
-        rows.append([contestant(who.base).label, f"{part.values[model]:.0f}", _share(values)])
-        if np.mean(values) < LEARNT:
-            learnt.setdefault(who.base, []).append(part.values[model])
+        rows.append(
+            [
+                contestant(who.base).label,
+                f"{part.values[model]:.0f}",
+                str(Ratio.of(values, np.ones_like(values))),
+            ]
+        )
+        widths = learnt.setdefault(who.base, [])
+        widths += (
+            [part.values[model]] if Ratio.of(values, np.ones_like(values)).mean < LEARNT else []
+        )
     answer = [
-        f"{contestant(base).label} learns something (an error below half the floor) from width "
-        f"{min(widths):.0f} on."
+        f"{contestant(base).label} learns something (an error below half the floor) "
+        + (f"from width {min(widths):.0f} on." if widths else "at none of these widths.")
         for base, widths in learnt.items()
-    ] or ["None of the widths learnt anything here: the error stays above half the floor."]
+    ]
     columns = ("model", "width", "MSE over the floor [95 %]")
     figure = _lines_figure({"": panel}, "width of hidden layers", "squared error over the floor")
     return answer, columns, rows, figure, []
@@ -308,7 +331,13 @@ def _longer(part: Part, results: Results):
         for model in scores.models:
             values = _over_floor(results, name, scores, model)
             panel.append((model, "", times, values))
-            rows.append([contestant(model).label, f"{times:.0f} x", _share(values)])
+            rows.append(
+                [
+                    contestant(model).label,
+                    f"{times:.0f} x",
+                    str(Ratio.of(values, np.ones_like(values))),
+                ]
+            )
             ends.setdefault(model, []).append(values)
     for model, found in ends.items():
         if len(found) > 1 and len(found[0]) == len(found[-1]):
@@ -342,11 +371,6 @@ def _functions(part: Part, results: Results):
                 f"{_label(other, end)}."
             )
     return answer, ("model", "CRPS", "90 % covers"), rows, None, []
-
-
-def _share(values: np.ndarray) -> str:
-    mean, lower, upper = interval(values)
-    return f"{mean:.3g}" + ("" if lower is None else f" [{lower:.3g}, {upper:.3g}]")
 
 
 def _lines_figure(panels: dict[str, list], xlabel: str, ylabel: str) -> Figure | None:
@@ -384,7 +408,11 @@ def _lines_figure(panels: dict[str, list], xlabel: str, ylabel: str) -> Figure |
         axis.set_xticks(places, [f"{x:g}" for x in places])
         axis.xaxis.set_minor_formatter(NullFormatter())
         drawn = [y for line in axis.lines for y in np.asarray(line.get_ydata())]
-        axis.set_ylim(0.7 * min(drawn), 1.5 * max(drawn))
+        ends = 0.7 * min(drawn), 1.5 * max(drawn)
+        axis.set_ylim(*ends)
+        ticks = [y for y in EVEN if ends[0] <= y <= ends[1]]
+        axis.set_yticks(ticks, [brief(y) for y in ticks])
+        axis.yaxis.set_minor_formatter(NullFormatter())
     axes[0].set_ylabel(ylabel)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)))
