@@ -33,7 +33,7 @@ GRID = 48
 RIDGE = 0.02
 """Of the response to inputs: how much is asked of each system before it is believed."""
 
-WORTH_OPTIMISING = 1_000
+WORTH_OPTIMISING = 300
 """Systems, of all processes, from which on looking at them is compiled to run fast."""
 
 LEAST_INFORMATION = 0.1
