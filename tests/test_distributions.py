@@ -85,6 +85,15 @@ def test_probabilities_of_a_mixture_are_scipys():
     np.testing.assert_allclose(normal_cdf(z), stats.norm.cdf(z), atol=3e-7)
 
 
+def test_of_several_values_each_has_its_probability():
+    several = np.stack([VALUES, VALUES + 0.3, VALUES - 2.0])
+    found = MIXTURE.probability_below(several)
+    one_by_one = np.stack([MIXTURE.probability_below(values) for values in several])
+    np.testing.assert_array_equal(found, one_by_one)
+    traced = jax.jit(lambda values: MIXTURE.probability_below(values))
+    np.testing.assert_allclose(traced(several), one_by_one, atol=1e-6)
+
+
 def test_quantiles_of_a_mixture_invert_its_probabilities():
     levels = [0.01, 0.3, 0.5, 0.975]
     for level, values in zip(levels, MIXTURE.quantile(levels), strict=True):

@@ -133,9 +133,9 @@ class AbstractNormalMixture(eqx.Module):
         return found - jnp.log(unit) if is_traced(found) else found - np.log(unit)
 
     def probability_below(
-        self, values: Float[AnyArray, "*series time observed"]
-    ) -> Float[AnyArray, "*series time observed"]:
-        """The probability of less than each value; NaN stays NaN."""
+        self, values: Float[AnyArray, "*values_and_series time observed"]
+    ) -> Float[AnyArray, "*values_and_series time observed"]:
+        """The probability of less than each value, or each of several; NaN stays NaN."""
         return _of_cells(_probability_below, self, values)[0]
 
     def crps(
@@ -270,6 +270,8 @@ def _log_density(means, scales, values):
 
 
 def _probability_below(means, scales, values):
+    if values.ndim == means.ndim:  # several at each time
+        return jax.lax.map(partial(_probability_below, means, scales), values)
     return normal_cdf((jnp.expand_dims(values, -3) - means) / scales).mean(axis=-3)
 
 
@@ -347,6 +349,9 @@ def _of_cells(
     parts = [np.asarray(mixture.means), np.asarray(mixture.scales)]
     shape = parts[0].shape[:-3] + parts[0].shape[-2:]
     means, scales = (np.moveaxis(part, -3, 0).reshape(part.shape[-3], -1) for part in parts)
+    if values is not None:
+        several = np.shape(values)[: max(np.ndim(values) - len(shape), 0)]
+        values = np.asarray(values).reshape(*several, -1)
     run, found = compiled(function, brief=False), []
     fitting = max(NUMBERS_AT_ONCE // len(means), 1)
     at_once = min(CELLS_AT_ONCE, 1 << fitting.bit_length() - 1)
@@ -359,8 +364,8 @@ def _of_cells(
             last = np.resize(levels, padded_size(len(levels), 1))
         else:
             with np.errstate(over="ignore"):  # infinitely far is far enough
-                distances = (np.asarray(values).ravel()[some] - shift) / span
-                last = _filled(distances.astype(np.float32), smallest)[None]
+                distances = (values[..., some] - shift) / span
+                last = _filled(distances.astype(np.float32), smallest)[..., None, :]
         # As one time of many quantities: XLA makes vectors of the last axis.
         blocks = [_filled(part.astype(np.float32), smallest)[:, None] for part in parts]
         result = np.asarray(run(*blocks, last))[..., 0, : len(shift)].astype(means.dtype)
@@ -369,7 +374,7 @@ def _of_cells(
     center, unit = center.reshape(shape), unit.reshape(shape)
     if values is None:
         return result[: len(levels)].reshape(len(levels), *shape), center, unit
-    return result.reshape(shape), center, unit
+    return result.reshape(*several, *shape), center, unit
 
 
 def _own_unit(means: np.ndarray, scales: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

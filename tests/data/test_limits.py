@@ -88,6 +88,19 @@ def test_mean_and_std_of_a_positive_quantity_are_those_of_its_central_part(logno
     assert lognormal.std.item() == pytest.approx(sigma, rel=1e-3)
 
 
+def test_the_mean_of_two_humps_is_that_of_their_central_part():
+    low, high, scale = -2.0, 3.0, 0.1
+    means = np.array([low] * 6 + [high] * 4).reshape(10, 1, 1)
+    mixture = NormalMixture(means, np.full_like(means, scale))
+    found = in_original_units(mixture, normalisation(Limit(lower=0.0))).mean.item()
+
+    # All but the lowest twelfth of the lower hump, and all but the highest eighth of the other.
+    lower = stats.lognorm(0.5 * scale, scale=np.exp(0.3 + 0.5 * low))
+    upper = stats.lognorm(0.5 * scale, scale=np.exp(0.3 + 0.5 * high))
+    parts = lower.expect(lb=lower.ppf(1 / 12)) * 0.6 + upper.expect(ub=upper.ppf(7 / 8)) * 0.4
+    assert found == pytest.approx(parts / 0.9, rel=5e-3)
+
+
 def test_the_spread_is_that_of_the_components_medians(lognormal):
     assert lognormal.spread.scale.item() == 0.0
     means = np.array([0.0, 1.0, 3.0]).reshape(3, 1, 1)
