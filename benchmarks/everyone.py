@@ -106,15 +106,13 @@ def run_task(task: str, models: Sequence[str] = CONTESTANTS) -> None:
 
 
 def settings(task: str, who: Iterable[str]) -> ReproductionSettings:
-    """Those of `lupi compare`, asked from fewer numbers of points and not by time ahead; what is
-    held out is not asked while they train, as the last weights are taken."""
+    """Those of `lupi compare`, asked from fewer numbers of points and not by time ahead."""
     name, noise = tasks()[task]
     experiments = {name: EXPERIMENTS[name]}
     whole = comparison_settings(all_contestants(who), experiments, steps=STEPS, noise=noise)
     run = whole.experiments[name]
     evaluation = run.evaluation.model_copy(update={"points": POINTS, "beyond": ()})
-    training = run.training.model_copy(update={"validations": 1, "validation_draws": 1})
-    run = run.model_copy(update={"training": training, "evaluation": evaluation})
+    run = run.model_copy(update={"evaluation": evaluation})
     return whole.model_copy(update={"experiments": {name: run}})
 
 

@@ -126,7 +126,9 @@ def _run_settings(run: RunSettings, steps: int | None, quick: bool) -> RunSettin
     if steps is not None:
         per_epoch = max(1, data.num_training // training.batch_size)
         training = training.model_copy(update={"epochs": max(1, ceil(steps / per_epoch))})
-    if not quick:
+    if not training.keep_best:  # nothing is made of what is held out
+        training = training.model_copy(update={"validations": 1, "validation_draws": 1})
+    elif not quick:
         training = training.model_copy(update={"validations": training.validations or 10})
     return RunSettings(
         data=data,
