@@ -52,6 +52,7 @@ CONTESTANTS = (
     "cnp",
     *(name for process in PROCESSES[1:] for name in (process, f"{process}-lupi")),
     *(f"nopi:aggregator={aggregator}" for aggregator in AGGREGATORS),
+    *(f"lupi:aggregator={aggregator}" for aggregator in ("max", "bayesian")),
     *(f"{model}-{objective}" for objective in OBJECTIVES for model in ("nopi", "lupi")),
     *OF_ONE_SERIES,
 )

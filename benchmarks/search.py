@@ -67,6 +67,9 @@ HYPOTHESES = {
         process={"solver_steps": 16, "training_solver_steps": 16}
     ),
     "targets of 15 to 51 points": Change(training={"target_sizes": (15, 51)}),
+    "attention": Change(process={"aggregator": "attention"}),
+    "Bayesian aggregation": Change(process={"aggregator": "bayesian"}),
+    "maximum": Change(process={"aggregator": "max"}),
 }
 """By a name that says what is changed. All of them take as many steps."""
 
