@@ -42,6 +42,11 @@ OBJECTIVES = ("npml", "importance", "renyi")
 AGGREGATORS = ("mean", "logsumexp", "max", "mean-max", "bayesian", "attention")
 CONTROLS = ("shuffled", "constant", "noise", "noise=0.5", "noise=1", "noise=2")
 RIVALS = ("mean", "last-value", "nearest", "pooled-gp", "gp", "equations", "ideal")
+OF_OTHER_AGGREGATES = (
+    *(f"lupi:aggregator={aggregator}" for aggregator in ("max", "bayesian")),
+    *(f"lupi-{way}:aggregator=max" for way in ("concatenation", "distillation")),
+)
+"""Do privileged values add to what another aggregator brings?"""
 OF_ONE_SERIES = ("neural-ode", "anode", "sonode")
 
 CONTESTANTS = (
@@ -52,7 +57,7 @@ CONTESTANTS = (
     "cnp",
     *(name for process in PROCESSES[1:] for name in (process, f"{process}-lupi")),
     *(f"nopi:aggregator={aggregator}" for aggregator in AGGREGATORS),
-    *(f"lupi:aggregator={aggregator}" for aggregator in ("max", "bayesian")),
+    *OF_OTHER_AGGREGATES,
     *(f"{model}-{objective}" for objective in OBJECTIVES for model in ("nopi", "lupi")),
     *OF_ONE_SERIES,
 )
