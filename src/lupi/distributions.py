@@ -349,8 +349,8 @@ def _of_cells(
     parts = [np.asarray(mixture.means), np.asarray(mixture.scales)]
     shape = parts[0].shape[:-3] + parts[0].shape[-2:]
     means, scales = (np.moveaxis(part, -3, 0).reshape(part.shape[-3], -1) for part in parts)
+    several = np.shape(values)[: max(np.ndim(values) - len(shape), 0)]
     if values is not None:
-        several = np.shape(values)[: max(np.ndim(values) - len(shape), 0)]
         values = np.asarray(values).reshape(*several, -1)
     run, found = compiled(function, brief=False), []
     fitting = max(NUMBERS_AT_ONCE // len(means), 1)

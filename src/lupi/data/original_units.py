@@ -50,7 +50,8 @@ class LimitedMixture(AbstractNormalMixture):
     @property
     def mean(self) -> Float[AnyArray, "*series time observed"]:
         """The mean of the central 90 %."""
-        edges = np.linspace(*self._own.quantile(CENTRAL), STEPS + 1)
+        lower, upper = np.asarray(self._own.quantile(CENTRAL))
+        edges = np.linspace(lower, upper, STEPS + 1)
         shares = np.diff(self._own.probability_below(edges), axis=0)
         middles = self.normalisation.to_original_values((edges[1:] + edges[:-1]) / 2)
         # Of something without width, where there are no shares, all middles are the same.
