@@ -101,6 +101,14 @@ def test_the_mean_of_two_humps_is_that_of_their_central_part():
     assert found == pytest.approx(parts / 0.9, rel=5e-3)
 
 
+@pytest.mark.parametrize("place", [-40.0, 0.5, 20.0])
+def test_the_mean_of_what_has_no_width_is_where_it_is(place):
+    for scale in (1e-3, 1e-9):
+        mixture = NormalMixture(*(np.full((4, 1, 1), x, np.float32) for x in (place, scale)))
+        found = in_original_units(mixture, normalisation(Limit(lower=0.0))).mean.item()
+        assert found == pytest.approx(np.exp(0.3 + 0.5 * place), rel=1e-4)
+
+
 def test_the_spread_is_that_of_the_components_medians(lognormal):
     assert lognormal.spread.scale.item() == 0.0
     means = np.array([0.0, 1.0, 3.0]).reshape(3, 1, 1)
